@@ -1,0 +1,123 @@
+"""The words of the crawl: what travels between the stages, in the order it is met.
+
+One vocabulary, used everywhere. A URL is *waiting* in the frontier until a round
+*takes* it; a fetch then ends in exactly one *outcome*. A link that a filter turns
+away is *refused*, with a reason, and never waits. A URL that a round took but did
+not reach *rolls over* into the next frontier.
+
+Everything here is a flat NamedTuple: cheap to pass on, cheap to pickle, and equal
+when its parts are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PAGE = "page"  # a document that may be parsed and kept
+DUPLICATE = "duplicate"  # a page whose content was seen before
+REDIRECT = "redirect"  # its target is a URL of the same depth, in the next round
+NOT_MODIFIED = "not_modified"  # 304 to a conditional request
+ROBOTS_DENIED = "robots_denied"  # never asked for
+TOO_LARGE = "too_large"  # cut at --max-body
+UNSUPPORTED_TYPE = "unsupported_type"  # dropped on seeing its headers
+HTTP_ERROR = "http_error"  # any other answer
+NETWORK_ERROR = "network_error"  # no answer
+ADDRESS_REFUSED = "address_refused"  # resolves to an address that may not be asked
+
+OUTCOMES = (
+    PAGE,
+    DUPLICATE,
+    REDIRECT,
+    NOT_MODIFIED,
+    ROBOTS_DENIED,
+    TOO_LARGE,
+    UNSUPPORTED_TYPE,
+    HTTP_ERROR,
+    NETWORK_ERROR,
+    ADDRESS_REFUSED,
+)
+
+
+class ShardState(NamedTuple):
+    """One shard of the crawl between two rounds: a few paths, never the URLs themselves.
+
+    `round` is the round that will read this state. Every tuple of paths is in the
+    order in which the files came to be.
+    """
+
+    shard: int
+    round: int
+    frontier: tuple[str, ...] = ()  # what waits, oldest first
+    visited: tuple[str, ...] = ()  # runs of URL fingerprints, each sorted
+    contents: tuple[str, ...] = ()  # runs of content fingerprints, each sorted
+    hosts: tuple[str, ...] = ()  # runs of host state; the last row of a host counts
+    waiting: int = 0  # URLs in `frontier`
+    scope: tuple[str, ...] = ()  # where seeds redirected to: they extend the scope
+
+
+class Slot(NamedTuple):
+    """The work of one fetch slot in one round: its shards, and no other slot's."""
+
+    slot: int
+    round: int
+    attempt: str  # random: two attempts at one slot never write the same file
+    states: tuple[ShardState, ...]
+    limit: int | None  # most pages this slot may fetch in this round
+    scope: tuple[str, ...]
+
+
+class Waiting(NamedTuple):
+    """A URL in the frontier."""
+
+    url: str
+    fingerprint: int  # 64 bits, of its canonical key
+    depth: int  # links from a seed; a redirect adds none
+    referrer: str  # the page it was first found on; "" for a seed
+    seed: bool  # a seed, or what a seed redirected to
+
+
+class Fetched(NamedTuple):
+    """A URL whose fetch ended, with what came back. Its body never leaves the worker."""
+
+    slot: Slot
+    url: Waiting
+    outcome: str
+    status: int  # 0: there was no answer
+    head: bytes  # status line and header lines as received, ending in an empty line
+    body: bytes  # content decoded, at most --max-body
+    request_head: bytes  # as sent
+    ip: str
+    fetched_at: float  # seconds since the epoch
+    elapsed_ms: int
+    error: str
+
+
+class Link(NamedTuple):
+    """A link as found, or after `Normalize` as resolved: `url` is then absolute."""
+
+    url: str
+    kind: str  # a, area, link, frame, iframe, refresh, redirect
+
+
+class Page(NamedTuple):
+    """A fetch that ended, without its body: the row in `pages` and the links found."""
+
+    slot: Slot
+    url: Waiting
+    outcome: str
+    status: int
+    content_type: str
+    size: int  # bytes of body
+    fetched_at: float
+    elapsed_ms: int
+    fingerprint: int  # of the body; 0: there is none to compare
+    redirect_to: str
+    title: str
+    error: str
+    etag: str
+    last_modified: str
+    base: str  # what links resolve against
+    encoding: str  # the codec of the page, for the queries of its links
+    links: list[Link]
+    warc_file: str = ""
+    warc_offset: int = -1
