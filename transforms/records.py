@@ -24,6 +24,10 @@ HTTP_ERROR = "http_error"  # any other answer
 NETWORK_ERROR = "network_error"  # no answer
 ADDRESS_REFUSED = "address_refused"  # resolves to an address that may not be asked
 
+ERRORS = (HTTP_ERROR, NETWORK_ERROR, ADDRESS_REFUSED)
+
+ROBOTS_TXT = "robots_txt"  # not a URL of the crawl: archived, in no table
+
 OUTCOMES = (
     PAGE,
     DUPLICATE,
@@ -52,6 +56,10 @@ class ShardState(NamedTuple):
     contents: tuple[str, ...] = ()  # runs of content fingerprints, each sorted
     hosts: tuple[str, ...] = ()  # runs of host state; the last row of a host counts
     waiting: int = 0  # URLs in `frontier`
+    discovered: int = 0  # URLs ever seen: fetched + refused + waiting
+    fetched: int = 0  # fetches that ended, ever
+    refused: int = 0  # turned away by a filter, ever
+    pages: int = 0  # fetched pages, duplicates among them
     scope: tuple[str, ...] = ()  # where seeds redirected to: they extend the scope
 
 
@@ -119,5 +127,57 @@ class Page(NamedTuple):
     base: str  # what links resolve against
     encoding: str  # the codec of the page, for the queries of its links
     links: list[Link]
+    refused: list[str | None]  # for each link after `Filter`: why not; None is admitted
     warc_file: str = ""
     warc_offset: int = -1
+
+
+class WarcFile(NamedTuple):
+    """A WARC file that a slot wrote; its name is relative to the crawl's folder."""
+
+    name: str
+    bytes: int
+    records: int
+
+
+class SlotReport(NamedTuple):
+    """What a fetch slot leaves behind of one shard, beside the pages it brought."""
+
+    shard: int
+    taken: int  # URLs that were due in this round
+    fetched: int  # of these, fetches that ended; the rest rolled over
+    pages: int  # of these, pages (duplicates too)
+    frontier: tuple[str, ...]  # rolled over first, then what was not opened
+    waiting: int  # URLs in `frontier`
+    hosts: str  # the run of host state, "" for none
+
+
+class LinkPart(NamedTuple):
+    """The links of one shard's pages in a file of links: one row group of it."""
+
+    path: str
+    row_group: int
+    rows: int
+
+
+class Settled(NamedTuple):
+    """One shard's pages after the verdict on their contents."""
+
+    pages: str  # the file, "" for none
+    links: tuple[str, ...]  # the files its links lie in
+    outcomes: dict[str, int]
+    bytes: int
+    scope: tuple[str, ...]  # where its seeds redirected to
+    sent: dict[int, int]  # candidate links, by the shard they went to
+
+
+class ShardResult(NamedTuple):
+    """All that the commit needs to know of one shard."""
+
+    state: ShardState  # the next one
+    taken: int
+    received: int  # candidate links
+    discovered: int  # URLs never seen before
+    refused: dict[str, int]  # of these, turned away by a filter, by reason
+    settled: Settled
+    changed: bool  # a fetch ended, or something was learnt of a host

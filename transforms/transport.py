@@ -85,3 +85,14 @@ def is_wanted(content_type: str) -> bool:
     """
     kind = content_type.split(";", 1)[0].strip().lower()
     return not kind or kind.startswith(WANTED_TYPES) or kind.endswith(WANTED_SUFFIXES)
+
+
+def open_transport(name: str, policy: FetchPolicy) -> Transport:
+    """The transport of that name: "curl" or "requests"."""
+    if name == "requests":
+        from transforms.transport_requests import RequestsTransport
+
+        return RequestsTransport(policy)
+    from transforms.transport_curl import CurlTransport
+
+    return CurlTransport(policy)

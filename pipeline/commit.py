@@ -1,0 +1,67 @@
+"""Commit: the last step of a depth, on one worker, with all shards in hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+
+from pipeline.manifest import CommitError, from_json, publish, summarize, to_json
+from transforms import layout, storage
+from transforms.records import ShardResult, ShardState, WarcFile
+from transforms.times import iso_seconds
+
+
+def commit_round(
+    base: str, shards: int, results: Iterable[ShardResult], warcs: Iterable[WarcFile]
+) -> tuple[ShardState, ...]:
+    """Write the round's manifest; returns the states for the next round.
+
+    A round that had nothing to do writes none, and gives back the states it began with.
+    """
+    results = list(results)
+    now = iso_seconds(time.time())
+    manifest = summarize(base, results, warcs, shards, now)
+    if manifest is None:
+        return tuple(result.state._replace(round=result.state.round - 1) for result in results)
+    path = layout.manifest_file(base, manifest.round)
+    try:
+        publish(path, to_json(base, manifest))
+    except FileExistsError:
+        # A second attempt at this step finds the first one's work. Anything else is a
+        # rival's round: ours never happened.
+        rival = from_json(base, storage.read_bytes(path))
+        if rival._replace(committed_at=now) != manifest:
+            raise CommitError(f"another run committed round {manifest.round} first") from None
+    return manifest.states
+
+
+class _CommitRound(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, base: str, shards: int) -> None:
+        self.base = base
+        self.shards = shards
+
+    def process(self, element: tuple[None, dict[str, Any]]) -> Iterator[ShardState]:
+        _, grouped = element
+        yield from commit_round(self.base, self.shards, grouped["results"], grouped["warcs"])
+
+
+class CommitRound(beam.PTransform):  # type: ignore[misc]
+    """{results: ShardResult, warcs: WarcFile} → the next ShardState of every shard."""
+
+    def __init__(self, base: str, shards: int) -> None:
+        super().__init__()
+        self.base = base
+        self.shards = shards
+
+    def expand(self, inputs: dict[str, beam.PCollection]) -> beam.PCollection:
+        return (
+            {
+                name: collection | f"Gather {name}" >> beam.WithKeys(None)
+                for name, collection in inputs.items()
+            }
+            | beam.CoGroupByKey()
+            | beam.ParDo(_CommitRound(self.base, self.shards))
+        )

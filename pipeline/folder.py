@@ -1,0 +1,171 @@
+"""A crawl's folder: whose it is, what was fixed when it began, and what may be swept out."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+from pipeline.manifest import (
+    Manifest,
+    last_manifest,
+    publish,
+    state_from_dict,
+    state_to_dict,
+)
+from pipeline.options import OPTIONS, Settings, UsageError
+from pipeline.seeds import seed_states, seeds_of
+from transforms import layout, storage
+from transforms.records import ShardState
+
+FORMAT = 1
+FIXED = tuple(option for option in OPTIONS if option.fixed)
+
+
+class Crawl(NamedTuple):
+    """An open crawl: its settings in force, how it began, and the last round committed."""
+
+    settings: Settings
+    start: tuple[ShardState, ...]
+    last: Manifest | None
+
+    @property
+    def states(self) -> tuple[ShardState, ...]:
+        return self.last.states if self.last else self.start
+
+
+def open_crawl(settings: Settings, given: dict[str, Any]) -> Crawl:
+    """Start the crawl in `settings.out`, or go on with it.
+
+    `given` holds the fixed options that were named this time. Raises UsageError when
+    the folder is not a crawl's, or when going on so would break its state.
+    """
+    base = settings.out
+    document = read_crawl_file(base)
+    if document is None:
+        if not settings.seeds:
+            raise UsageError(f"no seeds: name a URL or --input-file ({base} holds no crawl yet)")
+        refuse_foreign(base)
+        sweep_unstarted(base)
+        states = seed_states(base, settings.seeds, settings.shards)
+        publish(layout.crawl_file(base), crawl_document(base, settings, states))
+        return Crawl(settings, states, None)
+    start = tuple(state_from_dict(base, state) for state in document["start"])
+    settings = going_on(settings, given, document["settings"], seeds_of(start))
+    return Crawl(settings, start, last_manifest(base))
+
+
+def going_on(
+    settings: Settings, given: dict[str, Any], fixed: dict[str, Any], seeds: tuple[str, ...]
+) -> Settings:
+    """Settings for going on: what was fixed at the start stays as it was."""
+    stored = {name: tuple(v) if isinstance(v, list) else v for name, v in fixed.items()}
+    for option in FIXED:
+        if option.name in given and given[option.name] != stored[option.name]:
+            flag = option.flags.split()[-1]
+            raise UsageError(
+                f"{flag} was {_shown(stored[option.name])} when the crawl in {settings.out} began, "
+                f"and its state depends on it; leave {flag} out, or choose another --out"
+            )
+    new = [url for url in settings.seeds if url not in set(seeds)]
+    if new:
+        raise UsageError(
+            f"{new[0]} is not among the seeds with which the crawl in {settings.out} began; "
+            "leave the URLs out to go on with it, or choose another --out"
+        )
+    return replace(settings, seeds=seeds, **stored)
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) or "not set" if isinstance(value, tuple) else str(value)
+
+
+def read_crawl_file(base: str) -> dict[str, Any] | None:
+    """What crawl.json says; None when there is none."""
+    path = layout.crawl_file(base)
+    if not storage.exists(path):
+        return None
+    try:
+        document = json.loads(storage.read_bytes(path))
+        if document["format"] != FORMAT:
+            raise UsageError(f"{path} has format {document['format']}, this version reads {FORMAT}")
+        document["settings"], document["start"]
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{path} is no crawl's; choose another --out") from None
+    return document
+
+
+def crawl_document(base: str, settings: Settings, states: tuple[ShardState, ...]) -> bytes:
+    values = asdict(settings)
+    document = {
+        "format": FORMAT,
+        "settings": {option.name: values[option.name] for option in FIXED},
+        "start": [state_to_dict(base, state) for state in states],
+    }
+    return json.dumps(document, indent=1).encode()
+
+
+def refuse_foreign(base: str) -> None:
+    if not storage.is_local(base) or not os.path.exists(base):
+        return
+    if not os.path.isdir(base):
+        raise UsageError(f"{base} is a file; --out wants a folder")
+    ours = {*layout.KINDS, "rounds", "lock", "STOP"}
+    foreign = sorted(set(os.listdir(base)) - ours)
+    if foreign:
+        raise UsageError(
+            f"{base} is not empty and holds no crawl (there is {foreign[0]}, but no crawl.json); "
+            "choose another --out"
+        )
+
+
+def sweep_unstarted(base: str) -> None:
+    """Remove what a run left that died before its crawl.json was written."""
+    for kind in layout.KINDS:
+        storage.delete(storage.list_files(f"{base}/{kind}"))
+
+
+def sweep(crawl: Crawl) -> None:
+    """Remove files that no manifest names: of rounds that never happened, and of attempts
+    that did not count. Runs that were merged into others go too. What rounds added to the
+    frontier stays, as the record of where each URL was found first."""
+    base, states = crawl.settings.out, crawl.states
+    round_ = states[0].round
+    kept = {path for kind in ("frontier", "visited", "contents", "hosts")
+            for state in (*states, *crawl.start) for path in getattr(state, kind)}
+    if crawl.last:
+        kept.update(path for paths in crawl.last.files.values() for path in paths)
+    for kind in (layout.PAGES, layout.LINKS, layout.WARC):
+        for number in (round_ - 1, round_, round_ + 1):
+            folder = layout.round_folder(base, kind, number)
+            storage.delete([path for path in storage.list_files(folder) if path not in kept])
+    for kind in (layout.VISITED, layout.CONTENTS, layout.HOSTS):
+        found = storage.list_files(f"{base}/{kind}")
+        storage.delete([path for path in found if path not in kept])
+    for path in storage.list_files(f"{base}/{layout.FRONTIER}"):
+        rolled_over = ".rest-" in path
+        future = path >= layout.round_folder(base, layout.FRONTIER, round_)
+        if path not in kept and (rolled_over or future or path.endswith(layout.TEMPORARY)):
+            storage.delete([path])
+
+
+@contextmanager
+def locked(base: str) -> Iterator[None]:
+    """Hold the folder for this run. The lock goes with the process, however it dies."""
+    try:
+        os.makedirs(base, exist_ok=True)
+        file = open(layout.lock_file(base), "a+")
+    except OSError as error:
+        raise UsageError(f"cannot write to {base}: {error.strerror}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another run is at work in {base}; wait for it, or choose another --out"
+            ) from None
+        yield

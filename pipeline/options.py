@@ -1,0 +1,177 @@
+"""Every option of a crawl, in one table: its effect, unit, default and reason.
+
+`--help`, the parser, the settings object and a test that holds the README against them
+are all made from this table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+VERSION = "0.1.0"
+USER_AGENT = f"beamcrawl/{VERSION}"
+
+_DURATION = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_SIZE = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+
+class UsageError(Exception):
+    """What a person asked for can not be done; the text says what to do instead."""
+
+
+def duration(text: str) -> float:
+    """Seconds from `90`, `1.5s`, `30m`, `2h`, `7d`.
+
+    >>> duration("1.5m")
+    90.0
+    """
+    return _quantity(text, _DURATION, "a duration such as 20s, 30m, 2h or 7d")
+
+
+def size(text: str) -> int:
+    """Bytes from `4096`, `512KiB`, `5MiB`.
+
+    >>> size("5MiB")
+    5242880
+    """
+    return int(_quantity(text, _SIZE, "a size such as 512KiB or 5MiB"))
+
+
+def _quantity(text: str, units: dict[str, int], expected: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", text.strip())
+    if match is None or match[2].lower() not in units:
+        raise ValueError(f"{text!r} is not {expected}")
+    return float(match[1]) * units[match[2].lower()]
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.strip().lstrip("-").isdigit() or int(text) < least:
+            raise ValueError(f"{text!r} is not a whole number of at least {least}")
+        return int(text)
+
+    return parse
+
+
+def pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    return text
+
+
+def header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or "\n" in value:
+        raise ValueError(f"{text!r} is not a header such as 'Accept-Language: de'")
+    return name, value.strip()
+
+
+@dataclass(frozen=True)
+class Option:
+    flags: str  # as typed, separated by spaces
+    default: Any
+    parse: Callable[[str], Any] | None  # None: a switch
+    metavar: str
+    effect: str  # for --help and the README; says the unit, and what 0 means
+    reason: str  # why this default
+    choices: tuple[str, ...] = ()
+    many: bool = False
+    fixed: bool = False  # decided when a crawl starts; stands in crawl.json
+    shown: str = ""  # the default as a person writes it
+
+    @property
+    def name(self) -> str:
+        return self.flags.split()[-1].lstrip("-").replace("-", "_")
+
+
+OPTIONS = (
+    Option("-i --input-file", None, str, "FILE", "seeds, one a line; # begins a comment, - is "
+           "standard input", "", ),
+    Option("-o --out", "./crawl", str, "DIR", "the crawl's folder: a local path or any Beam "
+           "filesystem (gs://…)", ""),
+    Option("-d --depth", None, at_least(0), "N", "stop after this depth, in links from a seed; "
+           "0 fetches the seeds alone", "a site has no natural depth"),
+    Option("--limit", None, at_least(1), "N", "stop after this many pages", ""),
+    Option("--time-limit", None, duration, "TIME", "stop after this time; what was fetched is "
+           "kept", ""),
+    Option("--scope", "host", str, "SCOPE", "what belongs to the crawl: the seeds' page, prefix, "
+           "host, domain, or any", "what a person means by 'this site'",
+           choices=("page", "prefix", "host", "domain", "any"), fixed=True),
+    Option("--include", (), pattern, "RE", "follow only URLs in which one of these is found", "",
+           many=True, fixed=True),
+    Option("--exclude", (), pattern, "RE", "follow no URL in which one of these is found", "",
+           many=True, fixed=True),
+    Option("-c --concurrency", 64, at_least(1), "N", "connections open at once, per fetcher",
+           "enough for 64 hosts at a time; more hosts take more"),
+    Option("--delay", 1.0, duration, "TIME", "least gap between the end of a response and the "
+           "next request to that host; 0 is no gap (a site of your own)",
+           "a person reading clicks no faster", shown="1s"),
+    Option("--robots", True, None, "", "obey robots.txt (--no-robots: do not)", "RFC 9309"),
+    Option("--user-agent", USER_AGENT, str, "TEXT",
+           "the User-Agent; its first word is the name that robots.txt rules are matched with",
+           "names the project"),
+    Option("--contact", "", str, "EMAIL", "an address for site owners, sent as From", ""),
+    Option("--header", (), header, "'NAME: VALUE'", "one more request header", "", many=True),
+    Option("--proxy", "", str, "URL", "send requests through this proxy", ""),
+    Option("--timeout", 20.0, duration, "TIME", "for a whole request, connecting included",
+           "a slower answer holds a connection that others wait for", shown="20s"),
+    Option("--retries", 2, at_least(0), "N", "more attempts at what may pass (no answer, 429, "
+           "5xx)", "a passing fault seldom strikes three times"),
+    Option("--max-body", 5 << 20, size, "SIZE", "cut a page at this size",
+           "a page, not a download", shown="5MiB"),
+    Option("--transport", "curl", str, "NAME", "the HTTP client: curl, or requests for its auth "
+           "and adapters", "a small part of the CPU time", choices=("curl", "requests")),
+    Option("--allow-private", False, None, "", "let URLs resolve to loopback and private "
+           "addresses", "a link must not reach into your network", shown="off"),
+    Option("--fetchers", None, at_least(1), "N", "fetch slots that work side by side",
+           "the runner's workers", shown="from the runner"),
+    Option("--shards", 16, at_least(1), "N", "shards of the state", "see the README",
+           fixed=True),
+    Option("--depths-per-job", None, at_least(1), "N", "depths chained in one Beam job",
+           "1 where a job starts at once; more where a start costs minutes", shown="1"),
+    Option("--patience", 600.0, duration, "TIME", "do not wait longer than this for a host; stop "
+           "with work left instead", "a schedule can come back", shown="10m"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of one run, parsed. Durations in seconds, sizes in bytes."""
+
+    seeds: tuple[str, ...]
+    out: str
+    depth: int | None
+    limit: int | None
+    time_limit: float | None
+    scope: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    concurrency: int
+    delay: float
+    robots: bool
+    user_agent: str
+    contact: str
+    header: tuple[tuple[str, str], ...]
+    proxy: str
+    timeout: float
+    retries: int
+    max_body: int
+    transport: str
+    allow_private: bool
+    fetchers: int | None
+    shards: int
+    depths_per_job: int | None
+    patience: float
+    input_file: str | None = None
+    beam: tuple[str, ...] = ()  # what goes to Beam as it is
+
+    @classmethod
+    def of(cls, seeds: tuple[str, ...] = (), **given: Any) -> Settings:
+        """Settings with defaults for all that is not given."""
+        values = {option.name: option.default for option in OPTIONS}
+        return cls(seeds=seeds, **{**values, **given})

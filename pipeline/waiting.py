@@ -1,0 +1,42 @@
+"""What a crawl that can not go on right now is waiting for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import pyarrow.compute as pc
+
+from transforms import storage
+from transforms.hosts import read_hosts
+from transforms.records import ShardState
+
+
+class HostWaits(NamedTuple):
+    ready_at: float  # seconds since the epoch
+    host: str
+    urls: int
+
+
+class Waits(NamedTuple):
+    """Hosts with URLs that are due, the soonest first."""
+
+    hosts: tuple[HostWaits, ...]
+
+
+def what_waits(states: tuple[ShardState, ...], depth: int | None) -> Waits:
+    """Which hosts still have URLs within `depth`, and when each may be asked."""
+    found = []
+    for state in states:
+        urls: Counter[str] = Counter()
+        for path in state.frontier:
+            table = storage.read_table(path, ["host", "depth"])
+            if depth is not None:
+                table = table.filter(pc.less_equal(table["depth"], depth))
+            for row in table["host"].value_counts().to_pylist():
+                urls[row["values"]] += row["counts"]
+        records = read_hosts(state.hosts, urls)
+        for host, count in urls.items():
+            ready_at = records[host].ready_at if host in records else 0.0
+            found.append(HostWaits(ready_at, host, count))
+    return Waits(tuple(sorted(found)))

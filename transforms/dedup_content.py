@@ -1,0 +1,92 @@
+"""Dedup by content: a page whose bytes were seen before is a duplicate of the first.
+
+The first is the one nearest to a seed, then the one with the shortest and then the
+smallest URL: the same in every run of the same crawl, whatever order answers came in.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+
+from transforms import layout
+from transforms.record import ContentSeen
+from transforms.records import ShardState
+from transforms.runs import compact, look_up, write_run
+from transforms.tables import CONTENTS
+
+Verdict = tuple[int, str]  # the URL fingerprint of a duplicate, and the URL of the first
+
+
+def judge_contents(
+    seen: Iterable[ContentSeen], known: dict[int, str]
+) -> tuple[dict[int, list[Verdict]], dict[int, str]]:
+    """The duplicates, by the shard of their page, and the contents that are new.
+
+    >>> one = ContentSeen(7, 0, "http://a/", 1, shard=0)
+    >>> two = ContentSeen(7, 1, "http://b/", 2, shard=5)
+    >>> judge_contents([two, one], known={})
+    ({5: [(2, 'http://a/')]}, {7: 'http://a/'})
+    """
+    firsts = dict(known)
+    duplicates: dict[int, list[Verdict]] = defaultdict(list)
+    for page in sorted(seen, key=lambda page: (page.depth, len(page.url), page.url)):
+        first = firsts.setdefault(page.fingerprint, page.url)
+        if first != page.url:
+            duplicates[page.shard].append((page.url_fingerprint, first))
+    new = {content: url for content, url in firsts.items() if content not in known}
+    return dict(duplicates), new
+
+
+def known_contents(seen: Iterable[ContentSeen], runs: tuple[str, ...]) -> dict[int, str]:
+    """Which of these contents an earlier round saw, and at what URL first."""
+    fingerprints = np.unique(np.array([page.fingerprint for page in seen], np.uint64))
+    return look_up(fingerprints, runs, "url")
+
+
+def write_contents(path: str, new: dict[int, str]) -> str:
+    fingerprints = pa.array(list(new), pa.uint64())
+    return write_run(path, pa.table([fingerprints, list(new.values())], schema=CONTENTS))
+
+
+class _DedupContent(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, base: str, shards: int) -> None:
+        self.base = base
+        self.shards = shards
+
+    def process(self, element: tuple[int, dict[str, Any]]) -> Iterator[Any]:
+        shard, grouped = element
+        seen = [ContentSeen(*page) for pages in grouped["seen"] for page in pages]
+        if not seen:
+            return
+        [state] = grouped["state"]
+        duplicates, new = judge_contents(seen, known_contents(seen, state.contents))
+        if new:
+            runs = (*state.contents, write_contents(self._path(state, ""), new))
+            runs = compact(runs, self._path(state, "merged"))
+            yield beam.pvalue.TaggedOutput("runs", (shard, runs))
+        yield from duplicates.items()
+
+    def _path(self, state: ShardState, part: str) -> str:
+        return layout.shard_file(
+            self.base, layout.CONTENTS, state.round, state.shard, self.shards, part
+        )
+
+
+class DedupContent(beam.PTransform):  # type: ignore[misc]
+    """{seen: (content shard, [ContentSeen]), state: (shard, ShardState)} →
+    `.verdicts`: (shard of the page, [Verdict]); `.runs`: (content shard, its runs)."""
+
+    def __init__(self, base: str, shards: int) -> None:
+        super().__init__()
+        self.base = base
+        self.shards = shards
+
+    def expand(self, inputs: dict[str, beam.PCollection]) -> Any:
+        dedup = beam.ParDo(_DedupContent(self.base, self.shards))
+        return inputs | beam.CoGroupByKey() | dedup.with_outputs("runs", main="verdicts")

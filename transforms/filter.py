@@ -1,0 +1,138 @@
+"""Filter: which links belong to the crawl.
+
+One ordered list of refusals, cheapest first. A refusal's name is the reason in the
+`links` table, the count in the manifest and the word in the README.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+
+from transforms.records import Page
+from transforms.urls import host_of
+
+SCOPES = ("page", "prefix", "host", "domain", "any")
+
+SCHEME = "scheme"  # neither http nor https
+SCOPE = "scope"  # outside --scope
+EXCLUDED = "excluded"  # matches an --exclude
+NOT_INCLUDED = "not_included"  # matches no --include
+REASONS = (SCHEME, SCOPE, EXCLUDED, NOT_INCLUDED)
+
+_CACHE_URLS = 100_000  # verdicts remembered: most links of a page stood on the last one too
+
+
+class FilterRules(NamedTuple):
+    scope: str  # one of SCOPES
+    seeds: tuple[str, ...]
+    include: tuple[str, ...] = ()  # regular expressions, searched in the whole URL
+    exclude: tuple[str, ...] = ()
+
+
+@cache
+def _public_suffixes() -> Any:
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList()
+
+
+@cache
+def registrable_domain(host: str) -> str:
+    """The domain that someone registered, by the Public Suffix List; an address is its own.
+
+    >>> registrable_domain("docs.example.co.uk"), registrable_domain("127.0.0.1")
+    ('example.co.uk', '127.0.0.1')
+    """
+    if host.startswith("[") or host.rsplit(".", 1)[-1].isdigit():
+        return host
+    return _public_suffixes().privatesuffix(host) or host
+
+
+def scope_key(scope: str, url: str) -> str:
+    """What a URL must share with a seed to be in scope. http and https are one.
+
+    >>> scope_key("prefix", "https://example.com/docs/index.html?q")
+    'example.com/docs/'
+    """
+    if scope == "host":
+        return host_of(url)
+    if scope == "domain":
+        return registrable_domain(host_of(url))
+    rest = url.partition("://")[2]
+    if scope == "prefix":
+        rest = rest.partition("?")[0]
+        return rest[: rest.rfind("/") + 1]
+    return rest
+
+
+class UrlFilter:
+    """Says of a URL why it is refused, or None."""
+
+    def __init__(self, rules: FilterRules, redirected: Iterable[str] = ()) -> None:
+        self.scope = rules.scope
+        self.keys = frozenset(scope_key(rules.scope, url) for url in (*rules.seeds, *redirected))
+        self.prefixes = tuple(self.keys)
+        self.exclude = [re.compile(pattern) for pattern in rules.exclude]
+        self.include = [re.compile(pattern) for pattern in rules.include]
+
+    def refusal(self, url: str, *, of_seed: bool = False) -> str | None:
+        """The first reason that holds. `of_seed`: what a seed redirects to is in scope."""
+        if not url.startswith(("http://", "https://")):
+            return SCHEME
+        if not of_seed and not self._in_scope(url):
+            return SCOPE
+        if any(pattern.search(url) for pattern in self.exclude):
+            return EXCLUDED
+        if self.include and not any(pattern.search(url) for pattern in self.include):
+            return NOT_INCLUDED
+        return None
+
+    def _in_scope(self, url: str) -> bool:
+        if self.scope == "any":
+            return True
+        if self.scope == "prefix":
+            return url.partition("://")[2].startswith(self.prefixes)
+        return scope_key(self.scope, url) in self.keys
+
+
+class _FilterUrls(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, rules: FilterRules) -> None:
+        self.rules = rules
+
+    def start_bundle(self) -> None:
+        self.redirected: tuple[str, ...] | None = None
+
+    def process(self, page: Page) -> Iterable[Page]:
+        if page.slot.scope != self.redirected:
+            self.redirected = page.slot.scope
+            self.filter = UrlFilter(self.rules, self.redirected)
+            self.verdicts: dict[str, str | None] = {}
+        verdicts, refused = self.verdicts, []
+        if len(verdicts) > _CACHE_URLS:
+            verdicts.clear()
+        for url, kind in page.links:
+            if kind == "redirect":
+                refused.append(self.filter.refusal(url, of_seed=page.url.seed))
+                continue
+            try:
+                refused.append(verdicts[url])
+            except KeyError:
+                reason = verdicts[url] = self.filter.refusal(url)
+                refused.append(reason)
+        return [page._replace(refused=refused)]
+
+
+class FilterUrls(beam.PTransform):  # type: ignore[misc]
+    """Page with links → Page with, for each link, the reason why it is refused or None."""
+
+    def __init__(self, rules: FilterRules) -> None:
+        super().__init__()
+        self.rules = rules
+
+    def expand(self, pages: beam.PCollection) -> beam.PCollection:
+        return pages | beam.ParDo(_FilterUrls(self.rules))

@@ -1,0 +1,64 @@
+"""Plan: deal the shards to fetch slots, by expected work.
+
+A slot is what one worker fetches in one `process` call. Shards are dealt heaviest
+first, each to the slot with the least so far, so that one slot does not outlast the
+others.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+import apache_beam as beam
+
+from transforms.records import ShardState, Slot
+
+
+def deal_slots(states: Iterable[ShardState], fetchers: int, limit: int | None) -> list[Slot]:
+    """At most `fetchers` slots over all shards where something waits.
+
+    `limit` is the most pages of the whole crawl; what is left of it is shared out.
+    """
+    states = sorted(states)
+    waiting = [state for state in states if state.waiting]
+    left = None if limit is None else limit - sum(state.pages for state in states)
+    count = min(fetchers, len(waiting))
+    if left is not None:
+        count = min(count, left)
+    if count <= 0:
+        return []
+    hands: list[list[ShardState]] = [[] for _ in range(count)]
+    loads = [(0, slot) for slot in range(count)]
+    for state in sorted(waiting, key=lambda state: (-state.waiting, state.shard)):
+        load, slot = heapq.heappop(loads)
+        hands[slot].append(state)
+        heapq.heappush(loads, (load + state.waiting, slot))
+    return [
+        Slot(
+            slot=slot,
+            round=states[0].round,
+            attempt="",
+            states=tuple(hand),
+            limit=None if left is None else left // count + (slot < left % count),
+            scope=tuple(sorted({url for state in states for url in state.scope})),
+        )
+        for slot, hand in enumerate(hands)
+    ]
+
+
+class PlanSlots(beam.PTransform):  # type: ignore[misc]
+    """ShardState → Slot, each to be fetched by one worker."""
+
+    def __init__(self, fetchers: int, limit: int | None) -> None:
+        super().__init__()
+        self.fetchers = fetchers
+        self.limit = limit
+
+    def expand(self, states: beam.PCollection) -> beam.PCollection:
+        return (
+            states
+            | beam.combiners.ToList()
+            | beam.FlatMap(deal_slots, self.fetchers, self.limit)
+            | beam.Reshuffle()
+        )

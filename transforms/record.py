@@ -1,0 +1,237 @@
+"""Record: pages and links become table rows, packed, as they leave the fetching worker.
+
+Links are written to disk here, once, and stay there: what follows sends only the paths
+and, after the verdict on contents, each distinct target once. Within a chunk every
+target is interned, so a link that stands on every page costs one dictionary look-up.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
+from apache_beam.utils.windowed_value import WindowedValue
+
+from transforms import layout, storage
+from transforms.fingerprints import fingerprint_url, shard_of_content, shard_of_url
+from transforms.records import PAGE, ROBOTS_TXT, LinkPart, Page, Slot
+from transforms.tables import LINKS, PAGES, pack, words
+from transforms.urls import host_of
+
+CHUNK_URLS = 200_000  # distinct link targets held in memory: about 60 MB
+CHUNK_LINKS = 2_000_000
+CHUNK_PAGES = 20_000
+
+CONTENT, SHARD, LINK = "contents", "pages", "links"  # the outputs
+
+
+class ContentSeen(NamedTuple):
+    """A page's content, on its way to the shard that knows whether it was seen before."""
+
+    fingerprint: int
+    depth: int
+    url: str
+    url_fingerprint: int
+    shard: int  # of the page
+
+
+class Chunk:
+    """Pages and their links, until there are enough to write."""
+
+    def __init__(self, slot: Slot, number: int) -> None:
+        self.slot = slot
+        self.number = number
+        self.pages: list[Page] = []
+        self.targets: dict[str, int] = {}  # URL → its index in `reasons`
+        self.reasons: list[str | None] = []
+        self.source = array("I")  # for each link: the index of its page,
+        self.target = array("I")  # of its target,
+        self.kind = array("B")  # and of its kind
+        self.kinds: dict[str, int] = {}
+
+    def add(self, page: Page) -> None:
+        index = len(self.pages)
+        self.pages.append(page._replace(links=[], refused=[]))
+        targets, kinds = self.targets, self.kinds
+        for (url, kind), reason in zip(page.links, page.refused, strict=True):
+            target = targets.get(url)
+            if target is None:
+                target = targets[url] = len(targets)
+                self.reasons.append(reason)
+            self.target.append(target)
+            self.kind.append(kinds.setdefault(kind, len(kinds)))
+        self.source.extend(array("I", [index]) * len(page.links))
+
+    def is_full(self) -> bool:
+        return (
+            len(self.targets) >= CHUNK_URLS
+            or len(self.target) >= CHUNK_LINKS
+            or len(self.pages) >= CHUNK_PAGES
+        )
+
+
+def page_table(pages: list[Page]) -> pa.Table:
+    """PAGES rows, in the order given. `duplicate_of` is not known yet."""
+    columns: dict[str, Any] = {
+        "url": [page.url.url for page in pages],
+        "host": words(host_of(page.url.url) for page in pages),
+        "depth": [page.url.depth for page in pages],
+        "outcome": words(page.outcome for page in pages),
+        "status": [page.status for page in pages],
+        "content_type": words(page.content_type for page in pages),
+        "bytes": [page.size for page in pages],
+        "fetched_at": pa.array([int(page.fetched_at * 1000) for page in pages], pa.int64()).cast(
+            PAGES.field("fetched_at").type
+        ),
+        "elapsed_ms": [page.elapsed_ms for page in pages],
+        "url_fingerprint": pa.array([page.url.fingerprint for page in pages], pa.uint64()),
+        "fingerprint": pa.array([page.fingerprint for page in pages], pa.uint64()),
+        "duplicate_of": pa.nulls(len(pages), pa.string()),
+        "redirect_to": [page.redirect_to or None for page in pages],
+        "title": [page.title or None for page in pages],
+        "referrer": [page.url.referrer or None for page in pages],
+        "error": [page.error or None for page in pages],
+        "etag": [page.etag or None for page in pages],
+        "last_modified": [page.last_modified or None for page in pages],
+        "warc_file": words(page.warc_file or None for page in pages),
+        "warc_offset": [page.warc_offset if page.warc_offset >= 0 else None for page in pages],
+    }
+    return pa.table(columns, schema=PAGES)
+
+
+def link_table(chunk: Chunk, links: np.ndarray) -> pa.Table:
+    """LINKS rows for the given links of a chunk."""
+    pages = chunk.pages
+    source, source_pages = _distinct(chunk.source, links)
+    target, target_urls = _distinct(chunk.target, links)
+    kind = np.frombuffer(chunk.kind, np.uint8)[links].astype(np.int32)
+    urls = list(chunk.targets)
+    targets = [urls[index] for index in target_urls]
+    reasons = words(chunk.reasons[index] for index in target_urls)
+    kinds = list(chunk.kinds)
+    is_redirect = np.array([name == "redirect" for name in kinds], bool)[kind]
+    depths = np.array([pages[index].url.depth for index in source_pages], np.int32)
+    seeds = np.array([pages[index].url.seed for index in source_pages], bool)
+    columns = {
+        "source": _dictionary(source, [pages[index].url.url for index in source_pages]),
+        "target": _dictionary(target, targets),
+        "kind": _dictionary(kind, kinds),
+        "refused": reasons.take(pa.array(target)),
+        "depth": depths[source] + ~is_redirect,
+        "source_fingerprint": np.array(
+            [pages[index].url.fingerprint for index in source_pages], np.uint64
+        )[source],
+        "target_fingerprint": np.array([fingerprint_url(url) for url in targets], np.uint64)[
+            target
+        ],
+        "seed": is_redirect & seeds[source],
+    }
+    return pa.table(columns, schema=LINKS)
+
+
+def write_links(
+    base: str, chunk: Chunk, shards: np.ndarray, numbers: list[int]
+) -> dict[int, LinkPart]:
+    """Write a chunk's links, one row group for each shard that has any. `shards` is the
+    shard of each page."""
+    shard_of_link = shards[np.frombuffer(chunk.source, np.uint32)]
+    slot = chunk.slot
+    path = layout.attempt_file(
+        base, layout.LINKS, slot.round, slot.slot, slot.attempt, chunk.number, "parquet"
+    )
+    parts: dict[int, LinkPart] = {}
+    with (
+        storage.create(path) as file,
+        pq.ParquetWriter(
+            file,
+            LINKS,
+            compression="zstd",
+            use_dictionary=["source", "target", "kind", "refused", "depth", "source_fingerprint"],
+            dictionary_pagesize_limit=16 << 20,
+        ) as writer,
+    ):
+        for shard in numbers:
+            links = np.flatnonzero(shard_of_link == shard)
+            if len(links):
+                table = link_table(chunk, links)
+                writer.write_table(table, row_group_size=max(1, len(links)))
+                parts[shard] = LinkPart(path, len(parts), len(links))
+    return parts
+
+
+def _distinct(indices: array[int], links: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """The distinct indices of these links, and each link's place among them."""
+    distinct, places = np.unique(np.frombuffer(indices, np.uint32)[links], return_inverse=True)
+    return places.astype(np.int32), distinct.tolist()
+
+
+def _dictionary(indices: np.ndarray, values: list[str]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string()))
+
+
+class _RecordPages(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, base: str, shards: int) -> None:
+        self.base = base
+        self.shards = shards
+
+    def start_bundle(self) -> None:
+        self.chunk: Chunk | None = None
+        self.written = 0
+
+    def process(self, page: Page) -> Iterator[Any]:
+        if page.outcome == ROBOTS_TXT:
+            return
+        chunk = self.chunk
+        if chunk is None or chunk.slot is not page.slot or chunk.is_full():
+            yield from self._flush()
+            chunk = self.chunk = Chunk(page.slot, self.written)
+        chunk.add(page)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        for output in self._flush():
+            windowed = WindowedValue(output.value, MIN_TIMESTAMP, (GlobalWindow(),))
+            yield beam.pvalue.TaggedOutput(output.tag, windowed)
+
+    def _flush(self) -> Iterator[Any]:
+        chunk, self.chunk = self.chunk, None
+        if chunk is None:
+            return
+        self.written += 1
+        shards = np.array([shard_of_url(page.url.url, self.shards) for page in chunk.pages])
+        numbers = np.unique(shards).tolist()
+        parts = write_links(self.base, chunk, shards, numbers) if chunk.target else {}
+        contents: dict[int, list[ContentSeen]] = defaultdict(list)
+        for page, shard in zip(chunk.pages, shards.tolist(), strict=True):
+            if page.outcome == PAGE and page.fingerprint:
+                url = page.url
+                seen = ContentSeen(page.fingerprint, url.depth, url.url, url.fingerprint, shard)
+                contents[shard_of_content(page.fingerprint, self.shards)].append(seen)
+        for number, seen_list in contents.items():
+            yield beam.pvalue.TaggedOutput(CONTENT, (number, [tuple(seen) for seen in seen_list]))
+        for shard in numbers:
+            mine = [chunk.pages[index] for index in np.flatnonzero(shards == shard)]
+            yield beam.pvalue.TaggedOutput(SHARD, (shard, pack(page_table(mine))))
+            if shard in parts:
+                yield beam.pvalue.TaggedOutput(LINK, (shard, parts[shard]))
+
+
+class RecordPages(beam.PTransform):  # type: ignore[misc]
+    """Page → `.contents`: (content shard, [ContentSeen]); `.pages`: (shard, packed PAGES);
+    `.links`: (shard, LinkPart)."""
+
+    def __init__(self, base: str, shards: int) -> None:
+        super().__init__()
+        self.base = base
+        self.shards = shards
+
+    def expand(self, pages: beam.PCollection) -> Any:
+        record = beam.ParDo(_RecordPages(self.base, self.shards))
+        return pages | record.with_outputs(CONTENT, SHARD, LINK)

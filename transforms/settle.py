@@ -1,0 +1,145 @@
+"""Settle: with the verdict on contents known, the pages table is written and links set out.
+
+A duplicate's links are not followed: the first of its kind has the same. Of all others
+each distinct target leaves a shard once, for the shard that owns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from transforms import layout, storage
+from transforms.dedup_content import Verdict
+from transforms.fingerprints import shard_of_url
+from transforms.records import DUPLICATE, LinkPart, Settled, ShardState
+from transforms.tables import CANDIDATES, LINKS, PAGES, pack, unpack, words
+
+
+def settle_pages(pages: pa.Table, verdicts: dict[int, str]) -> pa.Table:
+    """Pages sorted by URL fingerprint, with duplicates marked as such."""
+    pages = pages.take(np.argsort(pages["url_fingerprint"].to_numpy(), kind="stable"))
+    if not verdicts:
+        return pages
+    first = [verdicts.get(fingerprint) for fingerprint in pages["url_fingerprint"].to_pylist()]
+    outcomes = [
+        DUPLICATE if url else outcome
+        for url, outcome in zip(first, pages["outcome"].to_pylist(), strict=True)
+    ]
+    for name, column in (("outcome", words(outcomes)), ("duplicate_of", pa.array(first, pa.string()))):
+        pages = pages.set_column(PAGES.get_field_index(name), PAGES.field(name), column)
+    return pages
+
+
+def read_links(parts: Iterable[LinkPart]) -> pa.Table:
+    tables = [LINKS.empty_table()]
+    for part in sorted(parts):
+        with storage.open_input(part.path) as source:
+            tables.append(pq.ParquetFile(source).read_row_group(part.row_group).cast(LINKS))
+    return pa.concat_tables(tables).unify_dictionaries()
+
+
+def first_links(links: pa.Table, duplicates: np.ndarray) -> pa.Table:
+    """Each distinct target once, by its best link: admitted before refused, then the one
+    nearest to a seed. Links of pages in `duplicates` (URL fingerprints) do not count."""
+    if len(duplicates):
+        links = links.filter(~np.isin(links["source_fingerprint"].to_numpy(), duplicates))
+    return links.take(best_first(links, "target_fingerprint"))
+
+
+def best_first(links: pa.Table, identity: str) -> np.ndarray:
+    """The rows with the best link for each distinct `identity`, best first.
+
+    The order depends on what the links are, not on when they came: refused last, then
+    by depth, by source, and within a page as in the document.
+    """
+    refused = pc.is_valid(links["refused"]).to_numpy(zero_copy_only=False)
+    keys = (links["source_fingerprint"].to_numpy(), links["depth"].to_numpy(), refused)
+    order = np.lexsort(keys)  # stable; the last key is the first to sort by
+    _, first = np.unique(links[identity].to_numpy()[order], return_index=True)
+    return order[np.sort(first)]
+
+
+def candidates_by_shard(links: pa.Table, shards: int) -> dict[int, pa.Table]:
+    """CANDIDATES rows by the shard that owns their URL."""
+    urls = links["target"].cast(pa.string()).to_pylist()
+    owners = np.array([shard_of_url(url, shards) for url in urls], np.int32)
+    admitted = pc.is_null(links["refused"])
+    columns = [
+        pc.if_else(admitted, pa.array(urls, pa.string()), None),
+        links["target_fingerprint"],
+        links["refused"],
+        links["depth"],
+        pc.if_else(admitted, links["source"].cast(pa.string()), None),
+        links["source_fingerprint"],
+        links["seed"],
+    ]
+    table = pa.table(columns, schema=CANDIDATES)
+    return {shard: table.filter(owners == shard) for shard in np.unique(owners).tolist()}
+
+
+def redirected_seeds(links: pa.Table) -> tuple[str, ...]:
+    """Where seeds redirected to: these extend the scope."""
+    return tuple(sorted(set(links.filter(links["seed"])["target"].to_pylist())))
+
+
+class _Settle(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, base: str, shards: int) -> None:
+        self.base = base
+        self.shards = shards
+
+    def process(self, element: tuple[int, dict[str, Any]]) -> Iterator[Any]:
+        shard, grouped = element
+        blocks = list(grouped["pages"])
+        if not blocks:
+            return
+        [state] = grouped["state"]
+        verdicts: dict[int, str] = dict(_flat(grouped["verdicts"]))
+        pages = settle_pages(unpack(blocks, PAGES), verdicts)
+        parts = list(grouped["links"])
+        links = first_links(read_links(parts), np.fromiter(verdicts, np.uint64, len(verdicts)))
+        sent = {}
+        for target, candidates in candidates_by_shard(links, self.shards).items():
+            sent[target] = candidates.num_rows
+            yield beam.pvalue.TaggedOutput("candidates", (target, pack(candidates)))
+        outcomes = pages["outcome"].value_counts().to_pylist()
+        settled = Settled(
+            pages=self._write_pages(state, pages),
+            links=tuple(sorted({part.path for part in parts})),
+            outcomes={row["values"]: row["counts"] for row in outcomes},
+            bytes=pc.sum(pages["bytes"]).as_py() or 0,
+            scope=redirected_seeds(links),
+            sent=sent,
+        )
+        yield shard, settled
+
+    def _write_pages(self, state: ShardState, pages: pa.Table) -> str:
+        path = layout.shard_file(self.base, layout.PAGES, state.round, state.shard, self.shards)
+        repeating = ("host", "depth", "outcome", "status", "content_type", "referrer", "warc_file")
+        return storage.write_table(path, pages, dictionaries=repeating)
+
+
+def _flat(lists: Iterable[list[Verdict]]) -> Iterator[Verdict]:
+    for verdicts in lists:
+        yield from verdicts
+
+
+class Settle(beam.PTransform):  # type: ignore[misc]
+    """{pages: (shard, packed PAGES), links: (shard, LinkPart), verdicts: (shard, [Verdict]),
+    state: (shard, ShardState)} → `.settled`: (shard, Settled);
+    `.candidates`: (owner's shard, packed CANDIDATES)."""
+
+    def __init__(self, base: str, shards: int) -> None:
+        super().__init__()
+        self.base = base
+        self.shards = shards
+
+    def expand(self, inputs: dict[str, beam.PCollection]) -> Any:
+        settle = beam.ParDo(_Settle(self.base, self.shards))
+        return inputs | beam.CoGroupByKey() | settle.with_outputs("candidates", main="settled")

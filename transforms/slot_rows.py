@@ -1,0 +1,106 @@
+"""The rows a slot took from the frontier: which have ended, which roll over, whose they are."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from transforms import layout
+from transforms.fingerprints import shard_of_host
+from transforms.frontier import host_codes, open_frontier, rows_by_host, write_frontier
+from transforms.hosts import HostRecord, read_hosts, write_hosts
+from transforms.records import ShardState, Slot, SlotReport, Waiting
+
+
+class SlotRows:
+    """The frontier rows that one attempt at a slot holds, and the records of their hosts."""
+
+    def __init__(self, base: str, shards: int, slot: Slot, depth: int | None) -> None:
+        self.base = base
+        self.shards = shards
+        self.slot = slot
+        opened = open_frontier(slot.states)
+        self.table, self.shard, self.carried = opened.table, opened.shards, opened.carried
+        self.columns = [self.table[name].combine_chunks() for name in Waiting._fields]
+        self.names, self.codes = host_codes(self.table["host"])
+        self.due = due_rows(self.table["depth"].to_numpy(), self.shard, depth)
+        self.rows = [self.due[rows] for rows in rows_by_host(self.codes[self.due])]
+        self.ended = np.zeros(self.table.num_rows, bool)
+        self.pages: Counter[int] = Counter()  # by shard
+        self.records: dict[str, HostRecord] = {}
+        self.touched: set[str] = set()
+        wanted = [self.names[self.codes[rows[0]]] for rows in self.rows]
+        for state in slot.states:
+            self.records.update(read_hosts(state.hosts, wanted))
+
+    def by_host(self) -> Iterator[tuple[HostRecord, list[int]]]:
+        """Each host with URLs that are due, and their rows in the order to be fetched."""
+        for rows in self.rows:
+            name = self.names[self.codes[rows[0]]]
+            yield self.records.get(name) or HostRecord(name), rows.tolist()
+
+    def waiting(self, row: int) -> Waiting:
+        return Waiting(*(column[row].as_py() for column in self.columns))
+
+    def end(self, row: int, *, is_page: bool) -> None:
+        self.ended[row] = True
+        self.pages[int(self.shard[row])] += is_page
+
+    def note_host(self, record: HostRecord) -> None:
+        self.records[record.host] = record
+        self.touched.add(record.host)
+
+    def reports(self) -> Iterator[SlotReport]:
+        """What is left of each shard. Writes what rolls over, and what was learnt of hosts."""
+        shard_of_due = self.shard[self.due]
+        touched: dict[int, list[HostRecord]] = defaultdict(list)
+        for name in self.touched:
+            touched[shard_of_host(name, self.shards)].append(self.records[name])
+        for state in self.slot.states:
+            mine = self.shard == state.shard
+            fetched = int(np.count_nonzero(self.ended & mine))
+            yield SlotReport(
+                shard=state.shard,
+                taken=int(np.count_nonzero(shard_of_due == state.shard)),
+                fetched=fetched,
+                pages=self.pages[state.shard],
+                frontier=self._roll_over(state, mine & ~self.ended) if fetched else state.frontier,
+                waiting=state.waiting - fetched,
+                hosts=self._write_hosts(state, touched[state.shard]),
+            )
+
+    def _roll_over(self, state: ShardState, left: np.ndarray) -> tuple[str, ...]:
+        rest = write_frontier(
+            self.base,
+            state.round + 1,
+            state.shard,
+            self.shards,
+            self.table.filter(left),
+            f"rest-{self.slot.attempt}",
+        )
+        return (*rest, *self.carried[state.shard])
+
+    def _write_hosts(self, state: ShardState, records: list[HostRecord]) -> str:
+        if not records:
+            return ""
+        path = layout.shard_file(
+            self.base, layout.HOSTS, state.round, state.shard, self.shards, self.slot.attempt
+        )
+        return write_hosts(path, records)
+
+
+def due_rows(depths: np.ndarray, shards: np.ndarray, depth: int | None) -> np.ndarray:
+    """The rows to fetch in this round.
+
+    All, unless a depth is set. Then a shard's shallowest URLs go first, so that a depth
+    is a distance: a redirect's target must not be overtaken by links of the next depth.
+    """
+    if depth is None:
+        return np.arange(len(depths))
+    due = depths <= depth
+    for shard in np.unique(shards[due]):
+        mine = due & (shards == shard)
+        due[mine] = depths[mine] == depths[mine].min()
+    return np.flatnonzero(due)

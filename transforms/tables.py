@@ -1,0 +1,98 @@
+"""The tables, column by column, as they lie on disk and (packed) cross a shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+FINGERPRINT = pa.uint64()
+WORD = pa.dictionary(pa.int32(), pa.string())
+
+FRONTIER = pa.schema(
+    [
+        ("url", pa.string()),
+        ("fingerprint", FINGERPRINT),
+        ("host", WORD),
+        ("depth", pa.int32()),
+        ("referrer", pa.string()),
+        ("seed", pa.bool_()),
+    ]
+)
+
+VISITED = pa.schema([("fingerprint", FINGERPRINT), ("refused", WORD)])
+
+CONTENTS = pa.schema([("fingerprint", FINGERPRINT), ("url", pa.string())])
+
+PAGES = pa.schema(
+    [
+        ("url", pa.string()),
+        ("host", WORD),
+        ("depth", pa.int32()),
+        ("outcome", WORD),
+        ("status", pa.int32()),
+        ("content_type", WORD),
+        ("bytes", pa.int64()),
+        ("fetched_at", pa.timestamp("ms", tz="UTC")),
+        ("elapsed_ms", pa.int32()),
+        ("url_fingerprint", FINGERPRINT),
+        ("fingerprint", FINGERPRINT),
+        ("duplicate_of", pa.string()),
+        ("redirect_to", pa.string()),
+        ("title", pa.string()),
+        ("referrer", pa.string()),
+        ("error", pa.string()),
+        ("etag", pa.string()),
+        ("last_modified", pa.string()),
+        ("warc_file", WORD),
+        ("warc_offset", pa.int64()),
+    ]
+)
+
+LINKS = pa.schema(
+    [
+        ("source", WORD),
+        ("target", WORD),
+        ("kind", WORD),
+        ("refused", WORD),  # the filter's reason; null: admitted
+        ("depth", pa.int32()),  # of the target, by this link
+        ("source_fingerprint", FINGERPRINT),
+        ("target_fingerprint", FINGERPRINT),
+        ("seed", pa.bool_()),  # the target of a seed's redirect
+    ]
+)
+
+# A link on its way to the shard that owns its target.
+CANDIDATES = pa.schema(
+    [
+        ("url", pa.string()),  # null when refused: only its fingerprint is remembered
+        ("fingerprint", FINGERPRINT),
+        ("refused", WORD),
+        ("depth", pa.int32()),
+        ("referrer", pa.string()),
+        ("source_fingerprint", FINGERPRINT),
+        ("seed", pa.bool_()),
+    ]
+)
+
+
+def words(values: Iterable[str | None]) -> pa.Array:
+    """Strings that repeat, as a dictionary array."""
+    return pa.array(values, pa.string()).dictionary_encode()
+
+
+def pack(table: pa.Table) -> bytes:
+    """A table as the bytes of one element: one encode, however many rows."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def unpack(packed: Iterable[bytes], schema: pa.Schema) -> pa.Table:
+    """The rows of all packed tables, in the order given; an empty table for none."""
+    tables = [pa.ipc.open_stream(block).read_all() for block in packed]
+    if not tables:
+        return schema.empty_table()
+    return pa.concat_tables(tables).unify_dictionaries()
