@@ -236,8 +236,8 @@ SITES: dict[str, dict[str, Place]] = {
         "/draw.cgi": page("Draw", "Nobody asked.", "/lost", outcome=records.ROBOTS_DENIED),
         "/exit": redirect(303, f"http://{LIBRARY}/", f"http://{LIBRARY}/"),
     },
-    CLOSED: {  # RFC 9309 §2.3.1.4: an unreachable robots.txt denies everything
-        "/robots.txt": failure(503),
+    CLOSED: {
+        "/robots.txt": document(b"User-agent: *\nDisallow: /\n", "text/plain", records.PAGE),
         "/": page("Closed", "Nobody asked.", "/lost", outcome=records.ROBOTS_DENIED),
     },
 }
@@ -268,7 +268,7 @@ def truth(port: int, scope: str = "host") -> dict[str, Expected]:
     found: dict[str, Expected] = {}
     waiting = [(f"http://{LIBRARY}/", 0)]
     for url, depth in waiting:  # grows as it goes: breadth first
-        host, target = urlsplit(url).hostname, url.split("/", 3)[3]
+        host, target = urlsplit(url).hostname or "", url.split("/", 3)[3]
         address = _with_port(url, port)
         if host not in hosts or address in found:
             continue

@@ -24,24 +24,21 @@ GOOGLE = Path(__file__).parents[2] / "shared" / "conformance" / "robots-google.j
 CASES = json.loads(GOOGLE.read_text("utf-8")) if GOOGLE.exists() else []
 
 
-def allowed(body: str | bytes, url: str, agent: str = "bot") -> bool:
-    return parse_robots(body if isinstance(body, bytes) else body.encode(), agent).allowed(url)
+def read(*lines, agent="bot"):
+    return parse_robots("\n".join(lines).encode(), agent)
 
 
-def group(*rules: str) -> str:
-    return "\n".join(("User-agent: *", *rules))
+def for_all(*rules):
+    return read("User-agent: *", *rules)
 
 
 @pytest.mark.skipif(not CASES, reason=f"no conformance data: {GOOGLE} is not there")
 def test_expectations_of_google_hold():
-    wrong = [
-        (case["file"], expect)
-        for case in CASES
-        for expect in case["expect"]
-        if allowed(case["robotstxt_latin1"].encode("latin-1"), expect["url"], expect["agent"])
-        != expect["allowed"]
-    ]
-    assert wrong == []
+    for case in CASES:
+        body = case["robotstxt_latin1"].encode("latin-1")
+        for expect in case["expect"]:
+            verdict = parse_robots(body, expect["agent"]).verdict(expect["url"])
+            assert verdict.allowed is expect["allowed"], (case["file"], expect, verdict)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +50,6 @@ def test_expectations_of_google_hold():
         ("Mozilla/5.0 (compatible; Foo-Bot/2.1; +https://example.com)", "foo-bot"),
         ("Foo Bar", ""),
         ("bot2/1.0", ""),
-        ("ツ", ""),
-        ("*", ""),
         ("", ""),
     ],
 )
@@ -67,22 +62,20 @@ def test_product_token_of_agent(agent, token):
     [
         ("User-agent: Foo", "foo FOO/2.1", "foobar fo foo2 2foo"),
         ("  User-agent:FOO/2.1 (+https://example.com) # us", "foo", "foobar"),
-        ("User-agent: foo*", "foo", "foobar"),
         ("User-agent: foo bar", "foo", "bar"),
         ("User-agent: foo2", "foo", "foo2"),  # the token ends before the digit
-        ("User-agent:", "", "foo 2foo"),
         ("user agent: foo", "foo", "bar"),
         ("useragent : foo", "foo", "bar"),
         ("User-agent foo", "foo", "bar"),
         ("User-agent foo bar", "", "foo bar"),
-        ("User-agent: *", "foo 2foo", ""),
-        ("User-agent: * and all others", "foo", ""),
+        ("User-agent: * and all others", "foo 2foo", ""),
         ("User-agent: *foo", "", "foo bar"),
     ],
 )
 def test_user_agent_line_names_agents(line, named, others):
     agents = f"{named} {others}".split()
-    assert [a for a in agents if not allowed(f"{line}\nDisallow: /", "/", a)] == named.split()
+    denied = [agent for agent in agents if not read(line, "Disallow: /", agent=agent).allowed("/")]
+    assert denied == named.split()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +87,6 @@ def test_user_agent_line_names_agents(line, named, others):
         (["User-agent: a", "Disallow: /1", "User-agent: b", "User-agent: A", "Disallow: /2"], "12"),
         # The group of everyone is for those whom no group names, even an empty one.
         (["User-agent: *", "Disallow: /1", "User-agent: a", "Disallow: /2"], "2"),
-        (["User-agent: *", "Disallow: /1", "User-agent: b", "Disallow: /2"], "1"),
         (["User-agent: *", "Disallow: /1", "User-agent: a", "Disallow:"], ""),
         (["User-agent: *", "Disallow: /1", "User-agent: a"], ""),
         # Other records neither end a group nor begin its rules.
@@ -103,11 +95,10 @@ def test_user_agent_line_names_agents(line, named, others):
         (["User-agent: a", "Noise: 1", "", "# b", "Disallow: /1"], "1"),
         # Rules before any group belong to nobody.
         (["Disallow: /1", "User-agent: a", "Disallow: /2"], "2"),
-        (["Disallow: /1"], ""),
     ],
 )
 def test_group_of_agent_holds(lines, denied):
-    robots = parse_robots("\n".join(lines).encode(), "a")
+    robots = read(*lines, agent="a")
     assert "".join(x for x in "12" if not robots.allowed(f"https://e.com/{x}")) == denied
 
 
@@ -115,7 +106,6 @@ def test_group_of_agent_holds(lines, denied):
     ("pattern", "matched", "others"),
     [
         ("/fish", "/fish /fish.html?id=1 /fish/a", "/Fish /catfish /?id=fish"),
-        ("/fish*", "/fish /fishes", "/catfish"),
         ("/fish/", "/fish/ /fish/a", "/fish"),
         ("/*.php", "/a.php /a/b.php/c /?a.php", "/php /a.PHP"),
         ("/*.php$", "/a.php /a.php/b.php", "/a.php?x /a.php/"),
@@ -124,19 +114,16 @@ def test_group_of_agent_holds(lines, denied):
         ("/a*$", "/a /ab", "/b"),
         ("*", "/ /a", ""),
         ("****/b", "/b /a/b", "/a"),
-        ("$", "", "/"),
         ("fish", "", "/fish"),
-        ("/;", "/;a", "/"),
+        ("/;a?b", "/;a?b", "/ /;a%3Fb"),
         # RFC 9309 §2.2.2: octets, whichever way they are written; but a slash is a slash.
         ("/a%3cd", "/a%3cd /a%3Cd /a<d", "/ad"),
         ("/a<d", "/a%3cd /a<d", "/ad"),
         ("/a%2fb", "/a%2Fb /a%2fb", "/a/b"),
         ("/a/b", "/a/b", "/a%2fb"),
-        ("/a?b", "/a?b", "/a%3Fb"),
         ("/%7Ejoe", "/~joe /%7ejoe", "/joe"),
         ("/~joe", "/~joe /%7ejoe", "/joe"),
         ("/%62%61%7A", "/baz /%62%61%7a", "/"),
-        ("/baz", "/baz /%62az", "/"),
         ("/ツ", "/ツ /%E3%83%84 /%e3%83%84", "/"),
         ("/%e3%83%84", "/ツ /%E3%83%84", "/"),
         ("/%FF", "/%ff", "/ÿ"),
@@ -147,7 +134,7 @@ def test_group_of_agent_holds(lines, denied):
     ],
 )
 def test_pattern_matches_paths(pattern, matched, others):
-    robots = parse_robots(group(f"Disallow: {pattern}").encode(), "bot")
+    robots = for_all(f"Disallow: {pattern}")
     paths = f"{matched} {others}".split()
     denied = [path for path in paths if not robots.allowed(f"https://example.com{path}")]
     assert denied == matched.split()
@@ -156,21 +143,19 @@ def test_pattern_matches_paths(pattern, matched, others):
 @pytest.mark.parametrize(
     ("pattern", "matched", "others"),
     [
-        ("/~joe", "/~joe /%7ejoe", ""),
         ("/%7Ejoe", "/~joe /%7ejoe", ""),
         ("/a<d", "/a%3Cd /a<d", ""),
-        ("/ツ", "/%E3%83%84 /%e3%83%84", ""),
         # Where Google's parser does not see a permission, none is taken.
         ("/%62", "/%62", "/b"),
         ("/b", "/b", "/%62"),
-        ("/%E3%83%84", "/%e3%83%84", "/ツ"),
+        ("/ツ", "/%E3%83%84 /%e3%83%84", "/ツ"),
         # But a directory is allowed with its index page.
         ("/a/index.html", "/a/ /a/index.html", "/a /a/b /a/index.htm"),
         ("/index.html/a", "/index.html/a", "/"),
     ],
 )
 def test_permission_is_taken_as_written(pattern, matched, others):
-    robots = parse_robots(group("Disallow: /", f"Allow: {pattern}").encode(), "bot")
+    robots = for_all("Disallow: /", f"Allow: {pattern}")
     paths = f"{matched} {others}".split()
     assert [path for path in paths if robots.allowed(path)] == matched.split()
 
@@ -189,8 +174,8 @@ def test_permission_is_taken_as_written(pattern, matched, others):
     ],
 )
 def test_verdict_names_the_longest_rule(rules, path, line):
-    verdict = parse_robots(group(*rules).encode(), "bot").verdict("https://example.com" + path)
-    text = group(*rules).split("\n")[line - 1] if line else ""
+    verdict = for_all(*rules).verdict("https://example.com" + path)
+    text = rules[line - 2] if line else ""
     assert verdict == Verdict(not text.startswith("Disallow"), line, text)
 
 
@@ -206,22 +191,19 @@ def test_lines_are_counted_whatever_ends_them(end):
     ("url", "path"),
     [
         ("https://user@example.com:8080/a;b?c=d://e/#f", "/a;b?c=d://e/"),
-        ("https://example.com?a", "/?a"),
         ("https://example.com//a", "//a"),
-        ("https://example.com", "/"),
         ("//example.com/a", "/a"),
         ("/a:b//c", "/a:b//c"),
         ("", "/"),
     ],
 )
 def test_url_is_matched_by_path_and_query(url, path):
-    assert not allowed(group(f"Disallow: {path}$"), url)
+    assert not for_all(f"Disallow: {path}$").allowed(url)
 
 
 @pytest.mark.parametrize(
     ("rules", "delay"),
     [
-        (["User-agent: *", "Crawl-delay: 2.5"], 2.5),
         (["User-agent: *", "Crawl-delay: 2", "User-agent: bot", "Crawl-delay: 7"], 7.0),
         (["User-agent: *", "Crawl-delay: 2", "User-agent: bot", "Disallow: /"], 2.0),
         (["User-agent: bot", "Crawl-delay: 1", "User-agent: other", "Crawl-delay: 9"], 1.0),
@@ -231,24 +213,22 @@ def test_url_is_matched_by_path_and_query(url, path):
     ],
 )
 def test_crawl_delay_is_that_of_our_group(rules, delay):
-    assert parse_robots("\n".join(rules).encode(), "bot").crawl_delay == delay
+    assert read(*rules).crawl_delay == delay
 
 
 def test_sitemaps_are_absolute_and_bounded():
     lines = ["Sitemap: https://e.com/1.xml", "site-map: HTTP://e.com/2", "Sitemap: /3", "Sitemap:"]
     lines += [f"Sitemap: https://e.com/{i}" for i in range(MAX_SITEMAPS)]
-    sitemaps = parse_robots("\n".join(lines).encode(), "bot").sitemaps
+    sitemaps = read(*lines).sitemaps
     assert sitemaps[:3] == ("https://e.com/1.xml", "HTTP://e.com/2", "https://e.com/0")
     assert len(sitemaps) == MAX_SITEMAPS
 
 
-def test_line_cut_by_the_limit_is_dropped():
-    filler = b"#" * (MAX_BYTES - 50) + b"\nUser-agent: *\nDisallow: /ab"
-    assert len(filler) < MAX_BYTES
-    exact = filler + b"c" * (MAX_BYTES - len(filler))
-    assert not allowed(exact, "/abccc" + "c" * 50)
-    assert not allowed(exact + b"\nAllow: /", "/abccc" + "c" * 50)
-    assert allowed(exact + b"cc\n", "/abccc" + "c" * 50)
+@pytest.mark.parametrize(("more", "denied"), [(b"", True), (b"\nAllow: /a", True), (b"b", False)])
+def test_line_cut_by_the_limit_is_dropped(more, denied):
+    body = b"User-agent: *\n" + b"#" * (MAX_BYTES - 26) + b"\nDisallow: /" + more
+    assert len(body) == MAX_BYTES + len(more)
+    assert parse_robots(body, "bot").allowed("/a") is not denied
 
 
 @pytest.mark.parametrize(("body", "whole"), [(b"a\nb", b"a\n"), (b"a\rb", b"a\r"), (b"a", b"")])
@@ -262,25 +242,23 @@ def test_clip_of_what_broke_off_ends_with_a_line(body, whole):
 def test_bomb_walks_the_path_once(pattern):
     starts = []
 
-    class Path(str):
+    class WatchedPath(str):
         def find(self, piece, at):
             starts.append(at)
             return super().find(piece, at)
 
-    pieces, path = _pieces(pattern, [chr(o) for o in range(256)]), Path("/" + "a" * 2000)
-    assert not _in_order(pieces, path)
+    pieces = _pieces(pattern, [chr(octet) for octet in range(256)])
+    assert not _in_order(pieces, WatchedPath("/" + "a" * 2000))
     assert starts == sorted(starts)
-    assert len(starts) <= min(len(pieces), len(path))
+    assert len(starts) <= min(len(pieces), 2001)
 
 
 def test_robots_survive_pickling():
-    robots = parse_robots(group("Disallow: /a*b", "Allow: /c", "Crawl-delay: 1").encode(), "bot")
+    robots = for_all("Disallow: /a*b", "Allow: /c", "Crawl-delay: 1")
     assert pickle.loads(pickle.dumps(robots)) == robots
 
 
-KEYS = st.sampled_from(
-    [b"user-agent: *\n", b"disallow:/", b"allow: ", b"crawl-delay:", b"sitemap:"]
-)
+KEYS = st.sampled_from([b"user-agent:*\n", b"disallow:/", b"allow:", b"crawl-delay:", b"sitemap:"])
 LINES = st.lists(st.builds(lambda key, value: key + value + b"\r", KEYS, st.binary(max_size=9)))
 
 
@@ -294,8 +272,9 @@ PATHS = st.from_regex(r"\A/[/ab]{0,8}\Z")
 RULES = st.lists(st.tuples(st.booleans(), PATTERNS), max_size=8)
 
 
-def written(rules):
-    return group(*(f"{'Allow' if allow else 'Disallow'}: {pattern}" for allow, pattern in rules))
+def allowed(rules, path):
+    lines = (f"{'Allow' if allow else 'Disallow'}: {pattern}" for allow, pattern in rules)
+    return for_all(*lines).allowed("https://example.com" + path)
 
 
 def reference(rules, path):
@@ -310,11 +289,11 @@ def reference(rules, path):
 
 @given(RULES, PATHS)
 def test_verdict_is_that_of_the_reference(rules, path):
-    assert allowed(written(rules), "https://e.com" + path) is reference(rules, path)
+    assert allowed(rules, path) is reference(rules, path)
 
 
 @given(RULES, PATTERNS, PATHS)
 def test_one_more_rule_only_pulls_its_way(rules, pattern, path):
-    before = allowed(written(rules), path)
-    assert allowed(written([*rules, (True, pattern)]), path) >= before
-    assert allowed(written([*rules, (False, pattern)]), path) <= before
+    before = allowed(rules, path)
+    assert allowed([*rules, (True, pattern)], path) >= before
+    assert allowed([*rules, (False, pattern)], path) <= before

@@ -57,7 +57,9 @@ def test_look_up_gives_the_value_of_a_hit(tmp_path):
 def test_compact_keeps_every_fingerprint(tmp_path, count):
     paths: tuple[str, ...] = ()
     for number in range(count):
-        run = runs.write_run(f"{tmp_path}/{number}.parquet", visited(range(number * 4, number * 4 + 4)))
+        run = runs.write_run(
+            f"{tmp_path}/{number}.parquet", visited(range(number * 4, number * 4 + 4))
+        )
         paths = runs.compact((*paths, run), f"{tmp_path}/merged-{number}.parquet")
     wanted = np.arange(count * 4, dtype=np.uint64)
     assert runs.seen_in(wanted, paths).all()

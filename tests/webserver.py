@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection_id = self.server.web.next_connection()
 
     def do_GET(self) -> None:
-        web, (host, port) = self.server.web, self.server.server_address
+        web, (host, port) = self.server.web, self.server.server_address[:2]
         headers = {name.lower(): value for name, value in self.headers.items()}
         hit, visit = web.note(str(host), self.path, self.connection_id, headers)
         reply = web.answer(Request(str(host), port, self.command, self.path, headers, visit))

@@ -17,7 +17,7 @@ from transforms import layout, storage
 from transforms.records import ShardState
 from transforms.tables import FRONTIER
 
-SEGMENT_ROWS = 50_000  # a segment is what is opened at once: about 8 MB in memory
+SEGMENT_ROWS = 25_000  # a segment is what is opened at once: about 4 MB in memory
 OPEN_ROWS = 500_000  # most rows a slot holds: about 80 MB
 
 
@@ -36,7 +36,7 @@ def open_frontier(states: tuple[ShardState, ...], most: int = OPEN_ROWS) -> Open
     for state in states:
         rows, opened = 0, 0
         for path in state.frontier:
-            if rows >= share:
+            if rows and rows + SEGMENT_ROWS > share:
                 break
             table = storage.read_table(path).cast(FRONTIER)
             tables.append(table)

@@ -29,9 +29,10 @@ class Watcher(Protocol):
 
     allow_private: bool
     head_lines: list[bytes]  # filled here, as received
+    is_sent: bool  # set here
 
     def hold(self, sock: socket.socket) -> None:
-        """The answer will come through this socket."""
+        """The exchange goes through this socket; called again when TLS has wrapped it."""
 
 
 class _Here(threading.local):
@@ -72,11 +73,13 @@ class _Answer(http.client.HTTPResponse):
     def begin(self) -> None:
         lines: list[bytes] = []
         stream, self.fp = self.fp, _Recorder(self.fp, lines)
-        super().begin()
-        while 100 <= self.status < 200:
-            self.headers = None  # else it has begun
+        try:
             super().begin()
-        self.fp = stream
+            while 100 <= self.status < 200:
+                self.headers = None  # else it has begun
+                super().begin()
+        finally:
+            self.fp = self.fp and stream  # None: http.client has closed it
         HERE.watcher.head_lines = lines
 
 
@@ -90,11 +93,12 @@ class _Watched(HTTPConnection):
         if not (HERE.watcher.allow_private or self.proxy or is_public(address)):
             sock.close()
             raise PrivateAddressError(wire.not_public(address))
+        HERE.watcher.hold(sock)
         return sock
 
     def getresponse(self) -> Any:
-        # Until here the timeout for connecting holds; from here on only the watcher's.
         HERE.watcher.hold(self.sock)
+        HERE.watcher.is_sent = True
         return super().getresponse()
 
 
@@ -114,6 +118,7 @@ class WatchingAdapter(HTTPAdapter):
     """At most one connection to a host, and at most `connections` kept."""
 
     def __init__(self, connections: int) -> None:
+        self._connections = connections
         super().__init__(pool_connections=connections, pool_maxsize=1, pool_block=True)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -122,7 +127,9 @@ class WatchingAdapter(HTTPAdapter):
 
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
         manager = super().proxy_manager_for(*args, **kwargs)
-        if isinstance(manager, ProxyManager) and not type(manager).__module__.endswith("socks"):
+        # All plain HTTP goes through one pool then, that of the proxy.
+        manager.connection_pool_kw |= {"maxsize": self._connections, "block": False}
+        if type(manager) is ProxyManager:  # and not one for SOCKS, with connections of its own
             _watch(manager)
         return manager
 

@@ -44,7 +44,7 @@ GIVEN_UP = 30 * DAY
 # RFC 9309 §2.3.1.2: follow at least five consecutive redirects.
 MAX_HOPS = 5
 
-_MAX_AGE = re.compile(r'(?:^|,)\s*max-age\s*=\s*"?(\d{1,10})', re.IGNORECASE)
+_MAX_AGE = re.compile(r'(?:^|,)\s*max-age\s*=\s*"?([0-9]{1,10})', re.IGNORECASE)
 _UNCACHED = re.compile(r"(?:^|,)\s*no-(?:cache|store)\s*(?:,|$)", re.IGNORECASE)
 
 

@@ -64,7 +64,7 @@ def _words(text: str, now: float) -> Iterator[tuple[str, str]]:
     agent = "*"
     for word in _GAP.split(_COLON.sub(":", text.lower())):
         name, colon, rest = word.partition(":")
-        if colon and name[:1].isalpha() and name not in _VALUED:
+        if colon and not name[:1].isdigit() and name not in _VALUED:
             agent, word = name, rest
         yield agent, word
 

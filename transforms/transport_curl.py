@@ -48,6 +48,8 @@ _TLS_ERRORS = (
 )
 _FAILURES = {
     pycurl.E_URL_MALFORMAT: BAD_URL,
+    pycurl.E_UNSUPPORTED_PROTOCOL: BROKEN,  # HTTP/0.9, HTTP/9.9: the URL's own is checked before
+    pycurl.E_FTP_WEIRD_SERVER_REPLY: BROKEN,  # of HTTP, too
     pycurl.E_COULDNT_RESOLVE_HOST: DNS,
     pycurl.E_COULDNT_RESOLVE_PROXY: CONNECT,
     pycurl.E_COULDNT_CONNECT: CONNECT,
@@ -93,9 +95,10 @@ class CurlTransport:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_alarm)
-        self._multi.setopt(pycurl.M_MAX_HOST_CONNECTIONS, 1)  # the caller sees to it, too
+        if not policy.proxy:  # which would be the one host of all
+            self._multi.setopt(pycurl.M_MAX_HOST_CONNECTIONS, 1)
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if descriptors == resource.RLIM_INFINITY:
+        if descriptors == resource.RLIM_INFINITY:  # which is -1
             descriptors = 1 << 20
         self._multi.setopt(pycurl.M_MAXCONNECTS, cache_size(policy.concurrency, descriptors))
 
@@ -108,7 +111,7 @@ class CurlTransport:
         if request.headers:
             lines = lines | wire.header_lines(request.headers)
         exchange = self._idle.pop() if self._idle else _Exchange(self._policy)
-        exchange.begin(request, lines, wire.request_head(*place, lines))
+        exchange.begin(request, *place, lines)
         self._busy[exchange.curl] = exchange
         self._multi.add_handle(exchange.curl)
         self._running += 1
@@ -180,6 +183,7 @@ class _Exchange:
 
     def __init__(self, policy: FetchPolicy) -> None:
         self._max_body = policy.max_body
+        self._proxied = bool(policy.proxy)
         self._lines: object = None  # as last handed to libcurl
         self._head_lines: list[bytes] = []
         self.curl = curl = pycurl.Curl()
@@ -191,9 +195,9 @@ class _Exchange:
         if not (policy.allow_private or policy.proxy):
             curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
 
-    def begin(self, request: Request, lines: dict[str, bytes], request_head: bytes) -> None:
+    def begin(self, request: Request, host: str, target: str, lines: dict[str, bytes]) -> None:
         self._request = request
-        self._request_head = request_head
+        self._request_head = wire.request_head(host, target, lines)
         self._head_lines.clear()
         self._head = b""
         self._status = 0
@@ -203,6 +207,9 @@ class _Exchange:
         self._refused = ""  # an address
         self._failure = self._error = ""
         self.curl.setopt(pycurl.URL, request.url)
+        if not self._proxied:  # a proxy wants the whole URL there
+            # As found: libcurl would write %2f as %2F.
+            self.curl.setopt(pycurl.REQUEST_TARGET, target)
         if lines is not self._lines:
             self.curl.setopt(pycurl.HTTPHEADER, list(lines.values()))
             self._lines = lines
@@ -217,6 +224,8 @@ class _Exchange:
         elif code and not self._failure:
             self._failure = failure_of(code, bool(self._head_lines))
             self._error = " ".join(message.split())
+        elif not (self._head or code):
+            self._failure, self._error = BROKEN, wire.HEAD_BREAKS_OFF
         sent = self._head or self.curl.getinfo(pycurl.REQUEST_SIZE)
         return Response(
             request=self._request,

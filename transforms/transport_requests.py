@@ -69,7 +69,9 @@ def explain(error: BaseException, answered: bool) -> tuple[str, str]:
     there is an answer, whatever is not a matter of time broke it off.
     """
     causes = list(_causes(error))
-    line = " ".join(str(causes[-1]).split()) or type(causes[-1]).__name__
+    line = " ".join(str(causes[-1]).split())
+    if not isinstance(causes[-1], PrivateAddressError):  # whose words are ours
+        line = f"{type(causes[-1]).__name__}: {line}"
     for kind, failure in _FAILURES:
         if any(isinstance(cause, kind) for cause in causes):
             return (BROKEN if answered and failure != TIMEOUT else failure), line
@@ -189,6 +191,7 @@ class _Exchange:
         self.request_head = self.head = b""
         self.head_lines: list[bytes] = []
         self.status = 0
+        self.is_sent = False
         self.ip = self.failure = self.error = ""
         self._chunks: list[bytes] = []
         self._room = self._max_body = policy.max_body
@@ -197,7 +200,6 @@ class _Exchange:
         self._lock = threading.Lock()  # a socket is never cut after it was let go
 
     def hold(self, sock: socket.socket) -> None:
-        """The answer will come through this socket."""
         with self._lock:
             if self._was_cut:
                 raise TimeoutError
@@ -223,7 +225,7 @@ class _Exchange:
         lines = self.head_lines or list(_rebuilt(raw))
         self.status, self.head = wire.read_head(lines)
         if not self.head:
-            self.failure, self.error = BROKEN, "the head of the answer breaks off"
+            self.failure, self.error = BROKEN, wire.HEAD_BREAKS_OFF
             return False
         self.failure, self.error = wire.verdict(
             self.request, self.head, self.status, self._max_body
@@ -245,7 +247,7 @@ class _Exchange:
             status=self.status,
             head=self.head,
             body=b"".join(self._chunks),
-            request_head=self.request_head if self.ip else b"",
+            request_head=self.request_head if self.is_sent or self.head else b"",
             ip=self.ip,
             started=self.started,
             elapsed=self.elapsed,

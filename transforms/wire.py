@@ -11,6 +11,7 @@ import certifi
 from transforms.transport import TOO_LARGE, UNWANTED, FetchPolicy, Request, is_wanted
 
 MAX_HEAD = 256 * 1024  # bytes; browsers give up at about as much
+HEAD_BREAKS_OFF = "the answer breaks off within its head"
 HEAD_TOO_LARGE = f"head larger than {MAX_HEAD} bytes"
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5"
 

@@ -18,7 +18,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
 
-class SiteSpider(CrawlSpider):  # type: ignore[misc]
+class SiteSpider(CrawlSpider):
     name = "site"
     custom_settings = {  # noqa: RUF012
         "CONCURRENT_REQUESTS": 64,
@@ -32,8 +32,8 @@ class SiteSpider(CrawlSpider):  # type: ignore[misc]
     def __init__(self, seed: str, everything: str = "", **kwargs: Any):
         self.start_urls = [seed]
         self.allowed_domains = [urlsplit(seed).hostname]
-        skip = {"deny_extensions": []} if everything else {}
-        links = LinkExtractor(allow_domains=[urlsplit(seed).netloc], **skip)
+        deny = [] if everything else None  # None: the list that Scrapy ships
+        links = LinkExtractor(allow_domains=[urlsplit(seed).netloc], deny_extensions=deny)
         self.rules = (Rule(links, callback="keep", follow=True),)
         super().__init__(**kwargs)
 

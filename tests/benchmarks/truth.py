@@ -89,6 +89,8 @@ def main() -> None:
             lost = [(url, links.missed_by_beamcrawl(url, statuses)) for url in theirs - ours]
             show("beamcrawl", sorted(gained))
             show("scrapy", sorted(lost))
+            if ours == theirs:
+                print("  and nothing else by either")
             faults += sum(UNEXPLAINED in why for _, why in gained + lost)
     raise SystemExit(1 if faults else 0)
 

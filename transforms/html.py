@@ -1,0 +1,289 @@
+"""What a page says that a crawler needs: its links, its title, its wishes.
+
+Three readers turn bytes into the few elements that matter, and one function makes a
+`Document` of them. Lexbor reads HTML as browsers do. lxml reads XHTML that is served as
+XML. `scan` stands in for Lexbor where a page is so large or so odd that building its
+tree could take minutes or all memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from lxml import etree
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from transforms.charset import decode, sniff_encoding
+from transforms.html_scan import Element, scan
+from transforms.records import Link
+from transforms.refresh import parse_refresh
+from transforms.urls import MAX_URL, resolve
+
+# Different targets that are taken from one page, in the order in which they stand.
+# Pages that list everything (an index, a sitemap for people) have a few thousand;
+# more than these come from generators that never end.
+MAX_LINKS = 10_000
+MAX_TITLE = 500  # characters
+MAX_ROBOTS = 16  # different names of <meta> with directives
+
+# How large a page may be for a tree to be made of it. Lexbor's time grows with tags times
+# depth and with the square of one tag's attributes, its memory with what the adoption
+# agency copies: every formatting element left open, again in every paragraph (HTML
+# §13.2.4.3). Within these bounds the worst pages that were found took 0.6 s and 400 MB:
+# less time than the delay between two pages of a host.
+MAX_TREE_BYTES = 128 * 1024
+MAX_TREE_TAGS = 20_000
+MAX_TREE_COPIES = 1_000_000
+
+# Formatting elements with attributes. The HTML Standard keeps three equal ones open at
+# most (§13.2.4.3), and three of each of the names without attributes. A match without its
+# ">" is no regular tag: nothing is known of what it equals.
+_FORMATTING = re.compile(
+    rb"""<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\t\n\f\r /])
+    (?:[\t\n\f\r /]++[^\t\n\f\r /<>="']++(?:=(?:"[^"<>]*+"|'[^'<>]*+'|[^\t\n\f\r <>"']++))?+)*+
+    [\t\n\f\r /]*+>?""",
+    re.VERBOSE,
+)
+_PLAIN_FORMATTING = 13
+
+_WO_EVENTS = 1  # of LexborDocumentOptions: no copying into <selectedcontent>
+_WANTED = "a[href],area[href],link[href],frame[src],iframe[src],meta[content],base[href]"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Kinds of <link> that lead to pages (HTML §4.6.7, and HTML 4 §6.12 for the older ones).
+_FOLLOWED = _words(
+    "alternate appendix author bookmark canonical chapter contents copyright first glossary "
+    "help index last license next prev previous search section start subsection toc top up"
+)
+_RESOURCES = _words(
+    "apple-touch-icon dns-prefetch icon manifest mask-icon modulepreload pingback preconnect "
+    "prefetch preload prerender shortcut stylesheet"
+)
+_PAGE_TYPES = ("", "text/html", "application/xhtml+xml", "text/plain")
+
+_DIRECTIVES = _words(
+    "all follow index indexifembedded max-image-preview max-snippet max-video-preview noai "
+    "noarchive nocache nofollow noimageai noimageindex noindex none nosnippet notranslate "
+    "unavailable_after"
+)
+
+# What makes bytes without a type HTML (MIME Sniffing §7.1), here also behind the
+# declaration that XHTML begins with.
+_LIKE_HTML = re.compile(
+    r"""[\t\n\f\r ]* (?:<\?xml[^>]*>[\t\n\f\r ]*)? (?: <!-- | <(?:!doctype\ html|html|head|script
+    |iframe|h1|div|font|table|a|style|title|b|body|br|p)[\t\n\f\r />] )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NOT_ASCII_BASED = ("iso2022_jp", "utf-16-le", "utf-16-be")
+_UNKNOWN_TYPES = ("", "unknown/unknown", "application/unknown", "*/*")
+_XHTML_TYPES = ("application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+_XHTML = "{http://www.w3.org/1999/xhtml}"
+
+
+class Document(NamedTuple):
+    """A page as a crawler sees it."""
+
+    title: str
+    base: str  # the absolute URL that links resolve against
+    encoding: str  # the codec of the page, for the queries of its links
+    links: list[Link]  # as written; of those that differ in their fragment, the first
+    nofollow: frozenset[int]  # which of `links` bear rel=nofollow wherever they stand
+    robots: tuple[tuple[str, str], ...]  # name in lower case and content of <meta>
+    canonical: str  # as written; "" when the page names none
+
+
+def parse_document(body: bytes, content_type: str, url: str) -> Document:
+    """What stands in a response; nothing but its URL when it is no HTML."""
+    kind = re.split("[;,]", content_type, maxsplit=1)[0].strip().lower()
+    if kind == "text/html":
+        return parse_html(body, content_type, url)
+    if kind in _XHTML_TYPES:
+        return parse_xhtml(body, content_type, url)
+    if kind in _UNKNOWN_TYPES:
+        head = decode(body[:1024], sniff_encoding(body[:1024], ""))
+        if _LIKE_HTML.match(head):
+            return parse_html(body, "", url)
+    return _gather((), url, "utf-8")
+
+
+def parse_html(body: bytes, content_type: str, url: str) -> Document:
+    """Read HTML as browsers do, whatever its bytes are; never raises."""
+    encoding = sniff_encoding(body, content_type)
+    return _gather(_read_html(_as_utf8(body, encoding)), url, encoding)
+
+
+def parse_xhtml(body: bytes, content_type: str, url: str) -> Document:
+    """Read XHTML as XML, and what is not well-formed in whichever way finds more links.
+
+    Browsers show no malformed XHTML at all; what a site did serve so was seldom tried.
+    """
+    encoding = sniff_encoding(body, content_type)
+    source = _as_utf8(body, encoding)
+    document = _gather(_read_xml(source, recover=False), url, encoding)
+    if document.links:
+        return document
+    return max(
+        _gather(_read_html(source), url, encoding),
+        _gather(_read_xml(source, recover=True), url, encoding),
+        key=lambda found: len(found.links),
+    )
+
+
+def _as_utf8(body: bytes, encoding: str) -> bytes:
+    """`body` in UTF-8, untouched where it is so already."""
+    if encoding == "utf-8":
+        return body.removeprefix(codecs.BOM_UTF8)
+    if body.isascii() and encoding not in _NOT_ASCII_BASED:
+        return body
+    return decode(body, encoding).encode()
+
+
+def _read_html(source: bytes) -> Iterator[Element]:
+    if not _is_tame(source):
+        yield from scan(source.decode("utf-8", "replace"))
+        return
+    tree = LexborHTMLParser(source, options=_WO_EVENTS)
+    title = tree.css_first("title")
+    if title is not None and _is_drawn(title):
+        title = next((node for node in tree.css("title") if not _is_drawn(node)), None)
+    if title is not None:
+        yield "title", {"": title.text()}
+    for node in tree.css(_WANTED):
+        yield node.tag or "", node.attributes
+
+
+def _is_tame(source: bytes) -> bool:
+    """Whether a tree of this page is sure to stay small."""
+    tags = source.count(b"<")
+    if tags > MAX_TREE_TAGS or len(source) > MAX_TREE_BYTES:
+        return False
+    # Of n tags some are left open and the others copy them: (n / 2)² at most.
+    if tags * tags <= 4 * MAX_TREE_COPIES:
+        return True
+    # A copy in lower case is cheaper than a pattern that ignores case.
+    formatting = _FORMATTING.findall(source.lower())
+    regular = {tag for tag in formatting if tag.endswith(b">")}
+    irregular = sum(not tag.endswith(b">") for tag in formatting)
+    left_open = irregular + 3 * (_PLAIN_FORMATTING + len(regular))
+    return left_open * tags <= MAX_TREE_COPIES
+
+
+def _is_drawn(title: LexborNode) -> bool:
+    """Whether this is the title of a drawing; SVG nests a few levels at most."""
+    node = title.parent
+    for _ in range(16):
+        if node is None:
+            break
+        if node.tag == "svg":
+            return True
+        node = node.parent
+    return False
+
+
+def _read_xml(source: bytes, recover: bool) -> Iterator[Element]:
+    parser = etree.XMLParser(
+        encoding="utf-8", recover=recover, no_network=True, resolve_entities=False, huge_tree=False
+    )
+    try:
+        root = etree.fromstring(source, parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return
+    if root is None:
+        return
+    etree.strip_elements(root, _XHTML + "template", "template", with_tail=False)
+    for element in root.iter(_XHTML + "*", "{}*"):
+        name = element.tag.removeprefix(_XHTML)
+        attributes = dict(element.attrib)
+        if name == "title":
+            attributes[""] = str(element.xpath("string()"))
+        yield name, attributes
+
+
+def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
+    """The document that these elements make up, whoever read them."""
+    title = base = canonical = ""
+    robots: list[tuple[str, str]] = []
+    found: dict[str, tuple[Link, bool]] = {}  # by target; whether every link is nofollow
+    for name, attributes in elements:
+        kind = name
+        href: str | None = None
+        if name in ("a", "area"):
+            href = attributes.get("href") or attributes.get("xlink:href")
+        elif name in ("frame", "iframe"):
+            href = attributes.get("src")
+        elif name == "link":
+            relations = frozenset((attributes.get("rel") or "").lower().split())
+            if _leads_to_page(relations, attributes.get("type") or ""):
+                href = attributes.get("href")
+                if "canonical" in relations:
+                    canonical = canonical or href or ""
+        elif name == "meta":
+            kind, href = "refresh", _refresh_target(attributes)
+            if len(robots) < MAX_ROBOTS and _is_directive(attributes):
+                robots.append((attributes["name"] or "", attributes["content"] or ""))
+        elif name == "title":
+            title = title or attributes.get("") or ""
+        elif name == "base":
+            base = base or attributes.get("href") or ""
+        if not href or len(href) > MAX_URL:
+            continue
+        target = href.partition("#")[0]
+        if not target:
+            continue  # a place on this page
+        nofollow = _is_nofollow(attributes.get("rel"))
+        known = found.get(target)
+        if known is None:
+            if len(found) < MAX_LINKS:
+                found[target] = Link(href, kind), nofollow
+        elif known[1] and not nofollow:
+            found[target] = known[0], False
+    return Document(
+        title=" ".join(title.split())[:MAX_TITLE],
+        base=_base(url, base, encoding),
+        encoding=encoding,
+        links=[link for link, _ in found.values()],
+        nofollow=frozenset(i for i, (_, nofollow) in enumerate(found.values()) if nofollow),
+        robots=tuple(robots),
+        canonical=canonical,
+    )
+
+
+def _leads_to_page(relations: frozenset[str], media_type: str) -> bool:
+    return (
+        not relations.isdisjoint(_FOLLOWED)
+        and relations.isdisjoint(_RESOURCES)
+        and media_type.partition(";")[0].strip().lower() in _PAGE_TYPES
+    )
+
+
+def _is_nofollow(rel: str | None) -> bool:
+    return rel is not None and "nofollow" in rel.lower().split()
+
+
+def _refresh_target(attributes: dict[str, str | None]) -> str | None:
+    if (attributes.get("http-equiv") or "").lower() != "refresh":
+        return None
+    refresh = parse_refresh(attributes.get("content") or "")
+    return refresh[1] if refresh else None
+
+
+def _is_directive(attributes: dict[str, str | None]) -> bool:
+    """Whether a <meta> speaks to crawlers: to all of them, or by its first word to one."""
+    name, content = attributes.get("name"), attributes.get("content")
+    if not name or not content:
+        return False
+    first = re.split("[,:;]", content, maxsplit=1)[0].strip().lower()
+    return name.strip().lower() == "robots" or first in _DIRECTIVES
+
+
+def _base(url: str, href: str, encoding: str) -> str:
+    """HTML §4.2.3: what <base> says, but only the web's schemes are followed here."""
+    base = resolve(url, href, encoding) if href else None
+    return base if base and base.startswith(("http://", "https://")) else url
