@@ -124,7 +124,9 @@ def _beam_actions() -> dict[str, argparse.Action]:
     return dict(parser._option_string_actions)
 
 
-def settings_of(arguments: argparse.Namespace, beam: Sequence[str]) -> tuple[Settings, dict[str, Any]]:
+def settings_of(
+    arguments: argparse.Namespace, beam: Sequence[str]
+) -> tuple[Settings, dict[str, Any]]:
     """The settings of a run, and which options were named."""
     from pipeline.seeds import read_seeds
 

@@ -10,6 +10,7 @@ import apache_beam as beam
 
 from pipeline.manifest import CommitError, from_json, publish, summarize, to_json
 from transforms import layout, storage
+from transforms.grouping import GroupParts, Parts
 from transforms.records import ShardResult, ShardState, WarcFile
 from transforms.times import iso_seconds
 
@@ -43,25 +44,19 @@ class _CommitRound(beam.DoFn):  # type: ignore[misc]
         self.base = base
         self.shards = shards
 
-    def process(self, element: tuple[None, dict[str, Any]]) -> Iterator[ShardState]:
-        _, grouped = element
-        yield from commit_round(self.base, self.shards, grouped["results"], grouped["warcs"])
+    def process(self, element: tuple[None, Iterable[Any]]) -> Iterator[ShardState]:
+        parts = Parts(element[1])
+        results, warcs = parts.all(ShardResult), parts.all(WarcFile)
+        yield from commit_round(self.base, self.shards, results, warcs)
 
 
 class CommitRound(beam.PTransform):  # type: ignore[misc]
-    """{results: ShardResult, warcs: WarcFile} → the next ShardState of every shard."""
+    """(None, ShardResult or WarcFile) → the next ShardState of every shard."""
 
     def __init__(self, base: str, shards: int) -> None:
         super().__init__()
         self.base = base
         self.shards = shards
 
-    def expand(self, inputs: dict[str, beam.PCollection]) -> beam.PCollection:
-        return (
-            {
-                name: collection | f"Gather {name}" >> beam.WithKeys(None)
-                for name, collection in inputs.items()
-            }
-            | beam.CoGroupByKey()
-            | beam.ParDo(_CommitRound(self.base, self.shards))
-        )
+    def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection:
+        return inputs | GroupParts() | beam.ParDo(_CommitRound(self.base, self.shards))

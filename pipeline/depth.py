@@ -52,21 +52,13 @@ class CrawlDepth(beam.PTransform):  # type: ignore[misc]
             | "Filter" >> FilterUrls(s.filter)
             | "Record" >> RecordPages(*store)
         )
-        contents = {
-            "seen": recorded.contents,
-            "state": shards,
-        } | "Dedup content" >> DedupContent(*store)
-        settled = {
-            "pages": recorded.pages,
-            "links": recorded.links,
-            "verdicts": contents.verdicts,
-            "state": shards,
-        } | "Settle" >> Settle(*store)
-        results = {
-            "candidates": settled.candidates,
-            "settled": settled.settled,
-            "report": fetched.reports,
-            "contents": contents.runs,
-            "state": shards,
-        } | "Dedup URL" >> DedupUrls(*store)
-        return {"results": results, "warcs": archived.files} | "Commit" >> CommitRound(*store)
+        contents = (recorded.contents, shards) | "Dedup content" >> DedupContent(*store)
+        settled = (recorded.shards, contents.verdicts, shards) | "Settle" >> Settle(*store)
+        results = (
+            settled.candidates,
+            settled.settled,
+            contents.runs,
+            fetched.reports,
+            shards,
+        ) | "Dedup URL" >> DedupUrls(*store)
+        return (results, archived.files) | "Commit" >> CommitRound(*store)

@@ -56,7 +56,9 @@ def run_rounds(opened: Crawl, deadline: float | None, progress: Progress) -> End
         if last is None or last.round == before:
             waits = what_waits(opened.states, settings.depth)
             if waits.hosts:
-                return Ended(WORK_LEFT, "what is left may only be asked later", opened, rounds, waits)
+                return Ended(
+                    WORK_LEFT, "what is left may only be asked later", opened, rounds, waits
+                )
             return Ended(FINISHED, f"depth {settings.depth} reached", opened, rounds)
         rounds += last.round - before
         progress.committed(manifests_since(settings.out, before, last))
@@ -106,5 +108,3 @@ def stopping_on_signals(base: str, progress: Progress) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-

@@ -132,11 +132,16 @@ def sweep_unstarted(base: str) -> None:
 def sweep(crawl: Crawl) -> None:
     """Remove files that no manifest names: of rounds that never happened, and of attempts
     that did not count. Runs that were merged into others go too. What rounds added to the
-    frontier stays, as the record of where each URL was found first."""
+    frontier stays, as the record of where each URL was found first.
+    """
     base, states = crawl.settings.out, crawl.states
     round_ = states[0].round
-    kept = {path for kind in ("frontier", "visited", "contents", "hosts")
-            for state in (*states, *crawl.start) for path in getattr(state, kind)}
+    kept = {
+        path
+        for kind in ("frontier", "visited", "contents", "hosts")
+        for state in (*states, *crawl.start)
+        for path in getattr(state, kind)
+    }
     if crawl.last:
         kept.update(path for paths in crawl.last.files.values() for path in paths)
     for kind in (layout.PAGES, layout.LINKS, layout.WARC):

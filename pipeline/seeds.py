@@ -97,4 +97,6 @@ def seed_table(urls: list[str]) -> pa.Table:
 def seeds_of(states: Iterable[ShardState]) -> tuple[str, ...]:
     """The seeds of a crawl, from the states it began with."""
     paths = [path for state in states for path in state.frontier]
-    return tuple(url for path in paths for url in storage.read_table(path, ["url"])["url"].to_pylist())
+    return tuple(
+        url for path in paths for url in storage.read_table(path, ["url"])["url"].to_pylist()
+    )

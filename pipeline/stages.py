@@ -56,6 +56,4 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
     }
     archive = ArchiveStage(settings.out, tuple((k, v) for k, v in description.items() if v))
     rules = FilterRules(settings.scope, settings.seeds, settings.include, settings.exclude)
-    return Stages(
-        settings.out, settings.shards, fetchers, settings.limit, fetch, archive, rules
-    )
+    return Stages(settings.out, settings.shards, fetchers, settings.limit, fetch, archive, rules)

@@ -75,7 +75,9 @@ def failed_seeds(ended: Ended) -> list[tuple[str, str, str]]:
             table = storage.read_table(path, ["url", "outcome", "status", "error", "depth"])
             for row in table.to_pylist():
                 if row["depth"] == 0 and row["outcome"] in (*ERRORS, "robots_denied"):
-                    found.append((row["url"], row["outcome"], row["error"] or f"HTTP {row['status']}"))
+                    found.append(
+                        (row["url"], row["outcome"], row["error"] or f"HTTP {row['status']}")
+                    )
     return found
 
 
@@ -91,5 +93,3 @@ def print_status(base: str) -> None:
         totals = total(state_from_dict(base, state) for state in document["start"])
         print(f"{base}: no round committed yet")
     print_table(manifests, totals)
-
-

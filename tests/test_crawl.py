@@ -140,7 +140,9 @@ def test_files_named_by_manifests_are_the_files_there(demo_web, tmp_path):
         for paths in manifest.files.values()
         for path in paths
     }
-    found = {str(path) for kind in ("pages", "links", "warc") for path in tmp_path.glob(f"{kind}/*/*")}
+    found = {
+        str(path) for kind in ("pages", "links", "warc") for path in tmp_path.glob(f"{kind}/*/*")
+    }
     assert named == found
 
 
@@ -150,7 +152,9 @@ def test_warc_is_read_by_others(demo_web, tmp_path):
     seen: dict[str, int] = {}
     for path in files:
         with open(path, "rb") as file:
-            for record in ArchiveIterator(file, record_types=WarcRecordType.response, parse_http=False):
+            for record in ArchiveIterator(
+                file, record_types=WarcRecordType.response, parse_http=False
+            ):
                 url = record.headers["WARC-Target-URI"]
                 record.parse_http()
                 assert record.verify_payload_digest()

@@ -1,71 +1,22 @@
-"""What every transport owes. The servers are real, and on loopback."""
+"""What every transport sends, and hands back. The servers are real, and on loopback."""
 
 from __future__ import annotations
 
 import gzip
-import os
-import resource
-import shlex
-import shutil
-import socket
-import ssl
-import subprocess
 import threading
 import time
 import zlib
-from collections import Counter
 
-import brotli
 import pytest
-import requests
-from requests.adapters import HTTPAdapter
 
 from tests.rawserver import RawServer, always, once, page
-from tests.webserver import Answer, serve
-from transforms.transport import (
-    ADDRESS,
-    BAD_URL,
-    BROKEN,
-    CONNECT,
-    DNS,
-    TIMEOUT,
-    TLS,
-    TOO_LARGE,
-    UNWANTED,
-    FetchPolicy,
-    Request,
-    Response,
-    Transport,
+from tests.transports import (
+    POLICY,
+    fetch,
+    make_transport,  # noqa: F401
 )
-from transforms.transport_curl import CurlTransport, cache_size
-from transforms.transport_requests import RequestsTransport
-
-TRANSPORTS = {"curl": CurlTransport, "requests": RequestsTransport}
-POLICY = FetchPolicy("bot/1 (+https://example.org/bot)", allow_private=True, timeout=5.0)
-
-
-@pytest.fixture(params=TRANSPORTS)
-def make(request):
-    """Make a transport; keywords change its policy."""
-    made = []
-
-    def build(*args, **changes) -> Transport:
-        made.append(TRANSPORTS[request.param](POLICY._replace(**changes), *args))
-        return made[-1]
-
-    build.name = request.param
-    yield build
-    for transport in made:
-        transport.close()
-
-
-def fetch(transport: Transport, url: str, *headers: tuple[str, str], **more) -> Response:
-    request = Request(object(), url, headers, **more)
-    transport.start(request)
-    (response,) = transport.wait(10)
-    assert response.request is request
-    return response
-
+from transforms.transport import BAD_URL, TOO_LARGE, Request, Response
+from transforms.transport_curl import CurlTransport
 
 # What is sent
 
@@ -210,6 +161,9 @@ def test_connection_that_the_server_closed_is_opened_anew(make):
 
 
 TEXT = b"<p>" + b"content " * 5000
+BROTLI = (
+    b"\x1b\x42\x9c\xf8\xa5\x41\x78\x7c\xe0\x54\x27\x8f\x95\x03\x18\xf0\x96\x9f\x04\x00"  # the same
+)
 RAW_DEFLATE = zlib.compressobj(wbits=-15)
 
 
@@ -220,7 +174,7 @@ RAW_DEFLATE = zlib.compressobj(wbits=-15)
         (b"x-gzip", gzip.compress(TEXT)),
         (b"deflate", zlib.compress(TEXT)),
         (b"deflate", RAW_DEFLATE.compress(TEXT) + RAW_DEFLATE.flush()),
-        (b"br", brotli.compress(TEXT)),
+        (b"br", BROTLI),
         (b"identity", TEXT),
     ],
 )
@@ -238,6 +192,8 @@ def test_content_is_decoded(make, encoding, body, chunked):
     transport = make()
     with RawServer(always(answer)) as server:
         response, again = fetch(transport, server.url), fetch(transport, server.url)
+    if encoding == b"br" and b"br" not in response.request_head:
+        pytest.skip("this client is built without brotli, and does not ask for it")
     assert (response.failure, response.body) == ("", TEXT)
     assert (again.failure, again.body) == ("", TEXT)
     assert b"X-Trailer" not in response.head
@@ -293,413 +249,3 @@ def test_interim_answers_are_passed_over(make):
             response = fetch(transport, server.url)
             assert (response.status, response.failure, response.body) == (200, "", b"one")
             assert response.head + b"one" == page(b"one")
-
-
-# What is cut
-
-
-def endless(head: bytes, chunk: bytes = b"x" * 65536, total: int = 100 * 1024 * 1024):
-    def script(peer):
-        peer.hear()
-        peer.say(head)
-        while peer.sent < total:
-            peer.say(chunk)
-
-    return script
-
-
-PNG = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n"
-
-
-def test_unwanted_type_is_dropped_on_its_head(make):
-    with RawServer(endless(PNG)) as server:
-        response = fetch(make(), server.url)
-        assert server.hung_up.wait(5)
-    assert (response.failure, response.status) == (UNWANTED, 200)
-    assert (response.head, response.body) == (PNG, b"")
-    assert "image/png" in response.error
-    assert server.sent < 20 * 1024 * 1024
-
-
-def test_unwanted_type_is_known_before_its_body(make):
-    def script(peer):
-        peer.hear()
-        peer.say(PNG)
-        peer.wait_for_hangup()
-
-    with RawServer(script) as server:
-        response = fetch(make(timeout=0.3), server.url)
-    assert (response.failure, response.status, response.head) == (UNWANTED, 200, PNG)
-
-
-def test_any_type_is_taken_when_asked(make):
-    with RawServer(endless(PNG)) as server:
-        response = fetch(make(max_body=1000), server.url, any_type=True)
-    assert (response.failure, response.body) == (TOO_LARGE, b"x" * 1000)
-
-
-def test_unwanted_type_of_an_error_is_taken(make):
-    answer = b"HTTP/1.1 404 Not Found\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\npng"
-    with RawServer(always(answer)) as server:
-        response = fetch(make(), server.url)
-    assert (response.failure, response.status, response.body) == ("", 404, b"png")
-
-
-def test_body_is_cut_at_max_body(make):
-    with RawServer(endless(b"HTTP/1.1 200 OK\r\n\r\n")) as server:
-        response = fetch(make(max_body=100_000), server.url)
-        assert server.hung_up.wait(5)
-    assert (response.failure, response.status) == (TOO_LARGE, 200)
-    assert response.body == b"x" * 100_000
-    assert "--max-body" in response.error
-    assert server.sent < 20 * 1024 * 1024
-
-
-def test_body_of_just_max_body_is_complete(make):
-    with RawServer(always(page(b"x" * 1000))) as server:
-        assert fetch(make(max_body=1000), server.url).failure == ""
-        assert fetch(make(max_body=999), server.url).failure == TOO_LARGE
-
-
-def test_body_announced_too_large_is_not_read(make):
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n"
-    with RawServer(endless(head)) as server:
-        response = fetch(make(max_body=1000), server.url)
-        assert (response.failure, response.head, response.body) == (TOO_LARGE, head, b"")
-        response = fetch(make(max_body=1000), server.url, any_type=True)
-        assert (response.failure, response.body) == (TOO_LARGE, b"x" * 1000)
-
-
-def bomb() -> bytes:
-    """A gigabyte of zeros in a megabyte of gzip: one flushed block, a thousand times."""
-    packer = zlib.compressobj(9, wbits=31)
-    start = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
-    block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
-    return start + block * 1023
-
-
-def test_bomb_is_cut_at_max_body(make):
-    answer = page(bomb(), b"Content-Encoding: gzip\r\n")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with RawServer(once(answer)) as server:
-        response = fetch(make(), server.url)
-    assert response.failure == TOO_LARGE
-    assert response.body == bytes(POLICY.max_body)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024  # KiB
-
-
-@pytest.mark.parametrize("line", [b"X-Bomb: " + b"x" * 1000 + b"\r\n", b"x" * 1000])
-def test_head_is_bounded(make, line):
-    with RawServer(endless(b"HTTP/1.1 200 OK\r\nX: ", line)) as server:
-        response = fetch(make(), server.url)
-        assert server.hung_up.wait(5)
-    assert (response.failure, response.status, response.head) == (BROKEN, 0, b"")
-    assert server.sent < 20 * 1024 * 1024
-
-
-def test_large_head_is_taken(make):
-    headers = b"".join(b"X-%d: %s\r\n" % (i, b"y" * 1000) for i in range(80))
-    with RawServer(always(page(headers=headers))) as server:
-        response = fetch(make(), server.url)
-    assert response.head + b"<p>hello" == page(headers=headers)
-
-
-# What goes wrong
-
-
-@pytest.mark.parametrize(
-    ("first", "status"),
-    [
-        (b"", 0),
-        (b"HTTP/1.1 200 OK\r\nX-Slow: ", 0),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", 200),
-    ],
-)
-def test_trickle_runs_into_the_timeout(make, first, status):
-    def script(peer):
-        peer.hear()
-        peer.say(first)
-        while first:
-            peer.say(b"x")
-            time.sleep(0.03)
-        peer.wait_for_hangup()
-
-    with RawServer(script) as server:
-        response = fetch(make(timeout=0.4), server.url)
-        assert server.hung_up.wait(2)
-    assert (response.failure, response.status) == (TIMEOUT, status)
-    assert 0.35 < response.elapsed < 1
-    assert response.error
-    assert response.request_head == server.heard[0]
-
-
-def test_connection_refused(make):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    response = fetch(make(), f"http://127.0.0.1:{port}/")
-    assert (response.failure, response.status, response.request_head) == (CONNECT, 0, b"")
-    assert response.error
-    assert "\n" not in response.error
-
-
-def test_name_that_does_not_resolve(make):
-    response = fetch(make(), "http://host.invalid/")
-    assert (response.failure, response.status, response.ip) == (DNS, 0, "")
-    assert response.error
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"])
-def test_private_address_is_refused(make, host):
-    family = socket.AF_INET6 if host == "[::1]" else socket.AF_INET
-    with RawServer(always(page()), family=family) as server:
-        url = f"http://{host}:{server.port}/"
-        response = fetch(make(allow_private=False), url)
-        assert (response.failure, response.status) == (ADDRESS, 0)
-        assert "--allow-private" in response.error
-        assert "127.0.0.1" in response.error or "::1" in response.error
-        assert server.heard == []
-        assert fetch(make(), url).failure == ""
-
-
-def test_private_address_is_not_even_connected_to():
-    transport = CurlTransport(POLICY._replace(allow_private=False))
-    with RawServer(always(page())) as server:
-        assert fetch(transport, server.url).failure == ADDRESS
-    transport.close()
-    assert server.connections == 0
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    if not shutil.which("openssl"):
-        pytest.skip("no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = str(folder / "key.pem"), str(folder / "cert.pem")
-    subprocess.run(
-        shlex.split(
-            "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1"
-            f" -addext subjectAltName=IP:127.0.0.1 -keyout '{key}' -out '{cert}'"
-        ),
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
-    return cert, context
-
-
-def test_certificate_that_nobody_trusts(make, certificate):
-    _, context = certificate
-    with RawServer(always(page()), tls=context) as server:
-        response = fetch(make(), server.url)
-    assert (response.failure, response.status, server.heard) == (TLS, 0, [])
-    assert "certificate" in response.error
-
-
-def test_certificate_that_the_environment_trusts(make, certificate, monkeypatch):
-    cert, context = certificate
-    monkeypatch.setenv("SSL_CERT_FILE", cert)
-    transport = make()
-    with RawServer(always(page()), tls=context) as server:
-        assert [fetch(transport, server.url).body for _ in range(2)] == [b"<p>hello"] * 2
-        wrong_name = fetch(transport, server.url.replace("127.0.0.1", "localhost"))
-    assert (wrong_name.failure, server.connections) == (TLS, 2)
-
-
-def test_tls_trickle_runs_into_the_timeout(make, certificate, monkeypatch):
-    cert, context = certificate
-    monkeypatch.setenv("SSL_CERT_FILE", cert)
-
-    def script(peer):
-        peer.hear()
-        peer.say(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-        while True:
-            peer.say(b"x")
-            time.sleep(0.03)
-
-    with RawServer(script, tls=context) as server:
-        response = fetch(make(timeout=0.4), server.url)
-        assert server.hung_up.wait(2)
-    assert (response.failure, response.status) == (TIMEOUT, 200)
-    assert set(response.body) <= set(b"x")
-
-
-def test_no_tls_at_all(make):
-    def script(peer):
-        peer.say(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        peer.wait_for_hangup()
-
-    with RawServer(script) as server:
-        response = fetch(make(), server.url.replace("http:", "https:"))
-    assert (response.failure, response.status) == (TLS, 0)
-
-
-def test_connection_reset_before_an_answer(make):
-    with RawServer(once(b"")) as server:
-        response = fetch(make(), server.url)
-    assert (response.failure, response.status) == (CONNECT, 0)
-    assert response.request_head == server.heard[0]
-
-
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        (b"hello\r\n\r\n", 0),
-        (b"<html><body>HTTP/0.9", 0),
-        (b"\x15\x03\x01\x00\x02\x02\x28", 0),
-        (b"HTTP/9.9 200 OK\r\n\r\n", 0),
-        (b"HTTP/1.1 2OO OK\r\nContent-Length: 0\r\n\r\n", 0),
-        (b"HTTP/1.1 200 OK\r\nContent-Le", 0),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", 0),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello", 200),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\nhello", 200),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", 200),
-        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", 200),
-    ],
-)
-def test_answer_that_is_broken(make, answer, status):
-    transport = make()
-    with RawServer(once(answer)) as server:
-        response = fetch(transport, server.url)
-    assert (response.failure, response.status) == (BROKEN, status)
-    assert (response.head != b"") == (status != 0)
-    assert b"hello".startswith(response.body)
-    assert response.error
-    with RawServer(always(page())) as server:
-        assert fetch(transport, server.url).failure == ""
-
-
-# Many, and none
-
-
-def test_many_exchanges_at_once(make):
-    hosts = [f"127.0.0.{i}" for i in range(1, 65)]
-    with serve(lambda request: Answer(body=request.target.encode(), delay=0.01), hosts) as web:
-        transport = make(concurrency=64)
-        todo = {
-            host: [f"/{host}/{i}" for i in range(4 if i < 8 else 3)] for i, host in enumerate(hosts)
-        }
-        total = sum(map(len, todo.values()))
-        for host in hosts:
-            transport.start(Request((host, todo[host][0]), web.url(todo[host].pop(), host)))
-        bodies = Counter()
-        while bodies.total() < total:
-            ended = transport.wait(5)
-            assert ended
-            for response in ended:
-                assert response.failure == ""
-                host = response.request.ticket[0]
-                assert response.ip == host
-                bodies[response.body.decode()] += 1
-                if todo[host]:
-                    transport.start(Request((host, ""), web.url(todo[host].pop(), host)))
-        assert transport.wait(0) == []
-        assert set(bodies.values()) == {1}
-        assert len(web.log) == total == 200
-        assert {web.connections(host) for host in hosts} == {1}
-        assert {web.max_parallel(host) for host in hosts} == {1}
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts in /proc/self/fd")
-def test_connections_kept_are_bounded(make):
-    hosts = [f"127.0.0.{i}" for i in range(1, 61)]
-    with serve(lambda request: Answer(), hosts) as web:
-        transport = make(concurrency=1)
-        for host in hosts:
-            assert fetch(transport, web.url("/", host)).failure == ""
-        with open("/proc/self/net/tcp") as table:
-            rows = [line.split() for line in table]
-        # The server's ends: local address, remote address, ESTABLISHED.
-        port, established = f":{web.port:04X}", "01"
-        kept = [row for row in rows if row[1].endswith(port) and row[3] == established]
-        assert 0 < len(kept) <= 8
-
-
-@pytest.mark.parametrize(
-    ("concurrency", "descriptors", "size"), [(64, 20_000, 512), (64, 256, 128), (1000, 1024, 1000)]
-)
-def test_cache_size(concurrency, descriptors, size):
-    assert cache_size(concurrency, descriptors) == size
-
-
-def test_wait_does_not_spin(make):
-    silent = threading.Event()
-    with RawServer(lambda peer: silent.wait(5)) as server:
-        transport = make()
-        for busy in (False, True):
-            if busy:
-                transport.start(Request(None, server.url))
-                transport.wait(0.05)
-            wall, work = time.monotonic(), time.process_time()
-            assert transport.wait(0.3) == []
-            assert 0.28 < time.monotonic() - wall < 0.5
-            assert time.process_time() - work < 0.03
-            wall = time.monotonic()
-            assert transport.wait(0) == []
-            assert time.monotonic() - wall < 0.02
-        silent.set()
-
-
-def test_wait_returns_as_soon_as_one_has_ended(make):
-    hosts = ["127.0.0.1", "127.0.0.2"]
-    slow = {"127.0.0.1": 0.0, "127.0.0.2": 0.5}
-    with serve(lambda request: Answer(delay=slow[request.host]), hosts) as web:
-        transport = make()
-        for host in hosts:
-            transport.start(Request(host, web.url("/", host)))
-        assert [response.request.ticket for response in transport.wait(5)] == ["127.0.0.1"]
-        assert [response.request.ticket for response in transport.wait(5)] == ["127.0.0.2"]
-
-
-def test_close_drops_what_is_under_way(make):
-    def script(peer):
-        peer.hear()
-        peer.wait_for_hangup()
-
-    with RawServer(script) as server:
-        transport = make()
-        transport.start(Request(None, server.url))
-        transport.wait(0.1)
-        transport.close()
-        assert server.hung_up.wait(2)
-        transport.close()
-
-
-# requests only: the user's session
-
-
-def test_session_brings_its_auth():
-    session = requests.Session()
-    session.auth = ("me", "secret")
-    transport = RequestsTransport(POLICY, session)
-    with RawServer(always(page())) as server:
-        response = fetch(transport, server.url)
-    transport.close()
-    assert b"Authorization: Basic bWU6c2VjcmV0\r\n" in server.heard[0]
-    assert b"User-Agent: bot/1" in server.heard[0]
-    assert response.request_head == server.heard[0]
-
-
-def test_session_brings_its_adapter():
-    class Echo(HTTPAdapter):
-        def send(self, request, **kwargs):
-            kwargs["proxies"] = {}
-            request.headers["X-Adapter"] = "yes"
-            return super().send(request, **kwargs)
-
-    session = requests.Session()
-    session.mount("http://", Echo())
-    transport = RequestsTransport(POLICY, session)
-    with RawServer(always(page())) as server:
-        response = fetch(transport, server.url)
-    transport.close()
-    assert b"X-Adapter: yes" in server.heard[0]
-    assert (response.failure, response.head + response.body) == ("", page())
-
-
-def test_session_without_adapters_of_its_own_is_guarded():
-    transport = RequestsTransport(POLICY._replace(allow_private=False), requests.Session())
-    with RawServer(always(page())) as server:
-        assert fetch(transport, server.url).failure == ADDRESS
-    transport.close()
-    assert server.heard == []

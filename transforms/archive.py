@@ -15,13 +15,11 @@ from contextlib import ExitStack
 from typing import IO, Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.timestamp import MIN_TIMESTAMP
-from apache_beam.utils.windowed_value import WindowedValue
 from fastwarc.warc import WarcRecord, WarcRecordType
 from isal import igzip
 
 from transforms import layout, storage
+from transforms.grouping import at_the_end
 from transforms.records import TOO_LARGE, UNSUPPORTED_TYPE, Fetched, Page, Slot, WarcFile
 from transforms.times import iso_seconds
 
@@ -138,8 +136,7 @@ class _ArchivePages(beam.DoFn):  # type: ignore[misc]
             self.closed.append(self.open.close())
             self.open = None
         for file in self.closed:
-            value = WindowedValue(file, MIN_TIMESTAMP, (GlobalWindow(),))
-            yield beam.pvalue.TaggedOutput("files", value)
+            yield beam.pvalue.TaggedOutput("files", at_the_end((None, file)))
 
 
 class _OpenFile:
@@ -161,7 +158,7 @@ class _OpenFile:
 
 
 class ArchivePages(beam.PTransform):  # type: ignore[misc]
-    """(Fetched, Page) → `.pages`: Page with its place in a WARC file; `.files`: WarcFile."""
+    """(Fetched, Page) → `.pages`: Page with its place in a WARC file; `.files`: (None, WarcFile)."""
 
     def __init__(self, stage: ArchiveStage) -> None:
         super().__init__()

@@ -8,19 +8,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
 from transforms import layout
-from transforms.record import ContentSeen
-from transforms.records import ShardState
+from transforms.grouping import GroupParts, Parts
+from transforms.records import ContentBlock, ContentRuns, ShardState, Verdicts
 from transforms.runs import compact, look_up, write_run
 from transforms.tables import CONTENTS
 
 Verdict = tuple[int, str]  # the URL fingerprint of a duplicate, and the URL of the first
+
+
+class ContentSeen(NamedTuple):
+    """A page's content, to be compared with all others."""
+
+    fingerprint: int
+    depth: int
+    url: str
+    url_fingerprint: int
+    shard: int  # of the page
 
 
 def judge_contents(
@@ -59,18 +69,20 @@ class _DedupContent(beam.DoFn):  # type: ignore[misc]
         self.base = base
         self.shards = shards
 
-    def process(self, element: tuple[int, dict[str, Any]]) -> Iterator[Any]:
-        shard, grouped = element
-        seen = [ContentSeen(*page) for pages in grouped["seen"] for page in pages]
+    def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[Any]:
+        shard, values = element
+        parts = Parts(values)
+        seen = [ContentSeen(*page) for block in parts.all(ContentBlock) for page in block.seen]
         if not seen:
             return
-        [state] = grouped["state"]
+        state = parts.one(ShardState)
         duplicates, new = judge_contents(seen, known_contents(seen, state.contents))
         if new:
             runs = (*state.contents, write_contents(self._path(state, ""), new))
             runs = compact(runs, self._path(state, "merged"))
-            yield beam.pvalue.TaggedOutput("runs", (shard, runs))
-        yield from duplicates.items()
+            yield beam.pvalue.TaggedOutput("runs", (shard, ContentRuns(runs)))
+        for owner, verdicts in duplicates.items():
+            yield owner, Verdicts(verdicts)
 
     def _path(self, state: ShardState, part: str) -> str:
         return layout.shard_file(
@@ -79,14 +91,15 @@ class _DedupContent(beam.DoFn):  # type: ignore[misc]
 
 
 class DedupContent(beam.PTransform):  # type: ignore[misc]
-    """{seen: (content shard, [ContentSeen]), state: (shard, ShardState)} →
-    `.verdicts`: (shard of the page, [Verdict]); `.runs`: (content shard, its runs)."""
+    """(shard, ContentBlock or ShardState) → `.verdicts`: (shard of the pages, Verdicts);
+    `.runs`: (shard, ContentRuns).
+    """
 
     def __init__(self, base: str, shards: int) -> None:
         super().__init__()
         self.base = base
         self.shards = shards
 
-    def expand(self, inputs: dict[str, beam.PCollection]) -> Any:
+    def expand(self, inputs: tuple[beam.PCollection, ...]) -> Any:
         dedup = beam.ParDo(_DedupContent(self.base, self.shards))
-        return inputs | beam.CoGroupByKey() | dedup.with_outputs("runs", main="verdicts")
+        return inputs | GroupParts() | dedup.with_outputs("runs", main="verdicts")

@@ -6,7 +6,7 @@ round's run; what any run holds already is dropped here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -16,8 +16,16 @@ import pyarrow.compute as pc
 
 from transforms import layout
 from transforms.frontier import write_frontier
+from transforms.grouping import GroupParts, Parts
 from transforms.hosts import merge_host_runs
-from transforms.records import Settled, ShardResult, ShardState, SlotReport
+from transforms.records import (
+    CandidateBlock,
+    ContentRuns,
+    Settled,
+    ShardResult,
+    ShardState,
+    SlotReport,
+)
 from transforms.runs import TIER, compact, seen_in, write_run
 from transforms.settle import best_first
 from transforms.tables import CANDIDATES, FRONTIER, VISITED, unpack, words
@@ -49,83 +57,79 @@ def frontier_rows(candidates: pa.Table) -> pa.Table:
     return pa.table(columns, schema=FRONTIER)
 
 
+def nothing_taken(state: ShardState) -> SlotReport:
+    """The report on a shard that no slot had."""
+    return SlotReport(state.shard, 0, 0, 0, state.frontier, state.waiting, "")
+
+
 class _DedupUrls(beam.DoFn):  # type: ignore[misc]
     def __init__(self, base: str, shards: int) -> None:
         self.base = base
         self.shards = shards
 
-    def process(self, element: tuple[int, dict[str, Any]]) -> Iterator[ShardResult]:
-        _, grouped = element
-        [state] = grouped["state"]
-        blocks = list(grouped["candidates"])
+    def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[tuple[None, ShardResult]]:
+        _, values = element
+        parts = Parts(values)
+        state = parts.one(ShardState)
+        report = parts.one(SlotReport, nothing_taken(state))
+        blocks = [block.packed for block in parts.all(CandidateBlock)]
         new = unseen(unpack(blocks, CANDIDATES), state.visited)
         received = sum(unpack([block], CANDIDATES).num_rows for block in blocks)
-        [report] = grouped["report"] or [None]
-        [settled] = grouped["settled"] or [Settled("", (), {}, 0, (), {})]
-        [contents] = grouped["contents"] or [state.contents]
         frontier = frontier_rows(new)
-        refused = new["refused"].drop_null().value_counts().to_pylist()
-        refused = {row["values"]: row["counts"] for row in refused}
-        after = self._after(state, report, new, frontier, contents, sum(refused.values()))
-        yield ShardResult(
+        counts = new["refused"].drop_null().value_counts().to_pylist()
+        refused = {row["values"]: row["counts"] for row in counts}
+        contents = parts.one(ContentRuns, ContentRuns(state.contents)).paths
+        after = state._replace(
+            round=state.round + 1,
+            frontier=(*report.frontier, *self._write_frontier(state, frontier)),
+            visited=self._add_visited(state, new),
+            contents=contents,
+            hosts=self._add_hosts(state, report),
+            waiting=report.waiting + frontier.num_rows,
+            discovered=state.discovered + new.num_rows,
+            fetched=state.fetched + report.fetched,
+            refused=state.refused + sum(refused.values()),
+            pages=state.pages + report.pages,
+        )
+        result = ShardResult(
             state=after,
-            taken=report.taken if report else 0,
+            taken=report.taken,
             received=received,
             discovered=new.num_rows,
             refused=refused,
-            settled=settled,
-            changed=bool(report and (report.fetched or report.hosts)),
+            settled=parts.one(Settled, Settled("", (), {}, 0, (), {})),
+            changed=bool(report.fetched or report.hosts),
         )
+        yield None, result
 
-    def _after(
-        self,
-        state: ShardState,
-        report: SlotReport | None,
-        new: pa.Table,
-        frontier: pa.Table,
-        contents: tuple[str, ...],
-        refused: int,
-    ) -> ShardState:
-        """The shard's next state. Writes the run of what is new and its part of the frontier."""
-        visited, hosts = state.visited, state.hosts
-        if new.num_rows:
-            run = new.select(VISITED.names)
-            visited = (*visited, write_run(self._path(layout.VISITED, state, ""), run))
-            visited = compact(visited, self._path(layout.VISITED, state, "merged"))
-        kept, waiting = state.frontier, state.waiting
-        if report:
-            kept, waiting = report.frontier, report.waiting
-            if report.hosts:
-                hosts = (*hosts, report.hosts)
-                if len(hosts) > TIER:
-                    merged = self._path(layout.HOSTS, state, "merged")
-                    hosts = (merge_host_runs(merged, hosts),)
-        added = write_frontier(self.base, state.round + 1, state.shard, self.shards, frontier)
-        return state._replace(
-            round=state.round + 1,
-            frontier=(*kept, *added),
-            visited=visited,
-            contents=contents,
-            hosts=hosts,
-            waiting=waiting + frontier.num_rows,
-            discovered=state.discovered + new.num_rows,
-            fetched=state.fetched + (report.fetched if report else 0),
-            refused=state.refused + refused,
-            pages=state.pages + (report.pages if report else 0),
-        )
+    def _write_frontier(self, state: ShardState, rows: pa.Table) -> tuple[str, ...]:
+        return write_frontier(self.base, state.round + 1, state.shard, self.shards, rows)
+
+    def _add_visited(self, state: ShardState, new: pa.Table) -> tuple[str, ...]:
+        if not new.num_rows:
+            return state.visited
+        run = write_run(self._path(layout.VISITED, state, ""), new.select(VISITED.names))
+        return compact((*state.visited, run), self._path(layout.VISITED, state, "merged"))
+
+    def _add_hosts(self, state: ShardState, report: SlotReport) -> tuple[str, ...]:
+        hosts = (*state.hosts, report.hosts) if report.hosts else state.hosts
+        if len(hosts) <= TIER:
+            return hosts
+        return (merge_host_runs(self._path(layout.HOSTS, state, "merged"), hosts),)
 
     def _path(self, kind: str, state: ShardState, part: str) -> str:
         return layout.shard_file(self.base, kind, state.round, state.shard, self.shards, part)
 
 
 class DedupUrls(beam.PTransform):  # type: ignore[misc]
-    """{candidates: (shard, packed CANDIDATES), state: (shard, ShardState), report:
-    (shard, SlotReport), settled: (shard, Settled), contents: (shard, runs)} → ShardResult."""
+    """(shard, CandidateBlock, SlotReport, Settled, ContentRuns or ShardState) →
+    (None, ShardResult).
+    """
 
     def __init__(self, base: str, shards: int) -> None:
         super().__init__()
         self.base = base
         self.shards = shards
 
-    def expand(self, inputs: dict[str, beam.PCollection]) -> beam.PCollection:
-        return inputs | beam.CoGroupByKey() | beam.ParDo(_DedupUrls(self.base, self.shards))
+    def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection:
+        return inputs | GroupParts() | beam.ParDo(_DedupUrls(self.base, self.shards))

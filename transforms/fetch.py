@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -211,7 +211,12 @@ class SlotFetcher:
         )
 
     def _end_fetch(
-        self, row: int, url: Waiting, outcome: str, response: Response | None = None, error: str = ""
+        self,
+        row: int,
+        url: Waiting,
+        outcome: str,
+        response: Response | None = None,
+        error: str = "",
     ) -> None:
         self.rows.end(row, is_page=outcome == PAGE)
         LIVE.pages += outcome == PAGE
@@ -265,7 +270,8 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
     def setup(self) -> None:
         self.transport = open_transport(self.stage.transport, self.stage.policy)
 
-    def process(self, slot: Slot) -> Iterator[Any]:
+    def process(self, element: tuple[int, Iterable[Slot]]) -> Iterator[Any]:
+        [slot] = element[1]
         # Another attempt at this slot finds the same URLs waiting, and files of its own.
         slot = slot._replace(attempt=secrets.token_hex(4))
         fetcher = SlotFetcher(self.stage, slot, self.transport)
@@ -278,7 +284,7 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
 
 
 class FetchPages(beam.PTransform):  # type: ignore[misc]
-    """Slot → `.fetched`: Fetched; `.reports`: (shard, SlotReport)."""
+    """(number, [Slot]) → `.fetched`: Fetched; `.reports`: (shard, SlotReport)."""
 
     def __init__(self, stage: FetchStage) -> None:
         super().__init__()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from transforms import transport
+from transforms.http_head import parse_head
 from transforms.records import (
     ADDRESS_REFUSED,
     HTTP_ERROR,
@@ -12,8 +14,6 @@ from transforms.records import (
     TOO_LARGE,
     UNSUPPORTED_TYPE,
 )
-from transforms import transport
-from transforms.http_head import parse_head
 from transforms.transport import Response
 
 REDIRECTS = (301, 302, 303, 307, 308)

@@ -8,7 +8,7 @@ others.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 
@@ -47,8 +47,18 @@ def deal_slots(states: Iterable[ShardState], fetchers: int, limit: int | None) -
     ]
 
 
+class _PlanSlots(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, fetchers: int, limit: int | None) -> None:
+        self.fetchers = fetchers
+        self.limit = limit
+
+    def process(self, element: tuple[None, Iterable[ShardState]]) -> Iterator[tuple[int, Slot]]:
+        for slot in deal_slots(element[1], self.fetchers, self.limit):
+            yield slot.slot, slot
+
+
 class PlanSlots(beam.PTransform):  # type: ignore[misc]
-    """ShardState → Slot, each to be fetched by one worker."""
+    """ShardState → (number, [Slot]), each to be fetched by one worker."""
 
     def __init__(self, fetchers: int, limit: int | None) -> None:
         super().__init__()
@@ -58,7 +68,8 @@ class PlanSlots(beam.PTransform):  # type: ignore[misc]
     def expand(self, states: beam.PCollection) -> beam.PCollection:
         return (
             states
-            | beam.combiners.ToList()
-            | beam.FlatMap(deal_slots, self.fetchers, self.limit)
-            | beam.Reshuffle()
+            | "All shards" >> beam.Map(lambda state: (None, state))
+            | "Gather" >> beam.GroupByKey()
+            | "Deal" >> beam.ParDo(_PlanSlots(self.fetchers, self.limit))
+            | "Spread" >> beam.GroupByKey()
         )

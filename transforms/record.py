@@ -10,19 +10,26 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.timestamp import MIN_TIMESTAMP
-from apache_beam.utils.windowed_value import WindowedValue
 
 from transforms import layout, storage
+from transforms.dedup_content import ContentSeen
 from transforms.fingerprints import fingerprint_url, shard_of_content, shard_of_url
-from transforms.records import PAGE, ROBOTS_TXT, LinkPart, Page, Slot
+from transforms.grouping import at_the_end
+from transforms.records import (
+    PAGE,
+    ROBOTS_TXT,
+    ContentBlock,
+    LinkPart,
+    Page,
+    PageBlock,
+    Slot,
+)
 from transforms.tables import LINKS, PAGES, pack, words
 from transforms.urls import host_of
 
@@ -30,17 +37,7 @@ CHUNK_URLS = 200_000  # distinct link targets held in memory: about 60 MB
 CHUNK_LINKS = 2_000_000
 CHUNK_PAGES = 20_000
 
-CONTENT, SHARD, LINK = "contents", "pages", "links"  # the outputs
-
-
-class ContentSeen(NamedTuple):
-    """A page's content, on its way to the shard that knows whether it was seen before."""
-
-    fingerprint: int
-    depth: int
-    url: str
-    url_fingerprint: int
-    shard: int  # of the page
+CONTENTS = "contents"  # the output beside the shards' own
 
 
 class Chunk:
@@ -141,7 +138,8 @@ def write_links(
     base: str, chunk: Chunk, shards: np.ndarray, numbers: list[int]
 ) -> dict[int, LinkPart]:
     """Write a chunk's links, one row group for each shard that has any. `shards` is the
-    shard of each page."""
+    shard of each page.
+    """
     shard_of_link = shards[np.frombuffer(chunk.source, np.uint32)]
     slot = chunk.slot
     path = layout.attempt_file(
@@ -197,8 +195,10 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
 
     def finish_bundle(self) -> Iterator[Any]:
         for output in self._flush():
-            windowed = WindowedValue(output.value, MIN_TIMESTAMP, (GlobalWindow(),))
-            yield beam.pvalue.TaggedOutput(output.tag, windowed)
+            if isinstance(output, beam.pvalue.TaggedOutput):
+                yield beam.pvalue.TaggedOutput(output.tag, at_the_end(output.value))
+            else:
+                yield at_the_end(output)
 
     def _flush(self) -> Iterator[Any]:
         chunk, self.chunk = self.chunk, None
@@ -215,17 +215,19 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
                 seen = ContentSeen(page.fingerprint, url.depth, url.url, url.fingerprint, shard)
                 contents[shard_of_content(page.fingerprint, self.shards)].append(seen)
         for number, seen_list in contents.items():
-            yield beam.pvalue.TaggedOutput(CONTENT, (number, [tuple(seen) for seen in seen_list]))
+            block = ContentBlock([tuple(seen) for seen in seen_list])
+            yield beam.pvalue.TaggedOutput(CONTENTS, (number, block))
         for shard in numbers:
             mine = [chunk.pages[index] for index in np.flatnonzero(shards == shard)]
-            yield beam.pvalue.TaggedOutput(SHARD, (shard, pack(page_table(mine))))
+            yield shard, PageBlock(pack(page_table(mine)))
             if shard in parts:
-                yield beam.pvalue.TaggedOutput(LINK, (shard, parts[shard]))
+                yield shard, parts[shard]
 
 
 class RecordPages(beam.PTransform):  # type: ignore[misc]
-    """Page → `.contents`: (content shard, [ContentSeen]); `.pages`: (shard, packed PAGES);
-    `.links`: (shard, LinkPart)."""
+    """Page → `.contents`: (content shard, ContentBlock); `.shards`: (shard, PageBlock or
+    LinkPart).
+    """
 
     def __init__(self, base: str, shards: int) -> None:
         super().__init__()
@@ -234,4 +236,4 @@ class RecordPages(beam.PTransform):  # type: ignore[misc]
 
     def expand(self, pages: beam.PCollection) -> Any:
         record = beam.ParDo(_RecordPages(self.base, self.shards))
-        return pages | record.with_outputs(CONTENT, SHARD, LINK)
+        return pages | record.with_outputs(CONTENTS, main="shards")

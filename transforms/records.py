@@ -152,6 +152,36 @@ class SlotReport(NamedTuple):
     hosts: str  # the run of host state, "" for none
 
 
+class PageBlock(NamedTuple):
+    """Rows of `pages`, of one shard, before the verdict on their contents."""
+
+    packed: bytes  # see tables.pack
+
+
+class ContentBlock(NamedTuple):
+    """Contents of pages, on their way to the shard that knows which were seen before."""
+
+    seen: list[tuple[int, int, str, int, int]]  # dedup_content.ContentSeen, flat
+
+
+class Verdicts(NamedTuple):
+    """The duplicates among a shard's pages: URL fingerprint, and URL of the first."""
+
+    duplicates: list[tuple[int, str]]
+
+
+class ContentRuns(NamedTuple):
+    """A shard's runs of content fingerprints, after a round that added one."""
+
+    paths: tuple[str, ...]
+
+
+class CandidateBlock(NamedTuple):
+    """Links on their way to the shard that owns their targets."""
+
+    packed: bytes
+
+
 class LinkPart(NamedTuple):
     """The links of one shard's pages in a file of links: one row group of it."""
 

@@ -67,7 +67,9 @@ class RobotsGate:
                 rules = self.rules[origin] = rules_of(record, self.agent)
             if not rules.allowed(url):
                 verdict = rules.verdict(url)
-                return Decision(DENY, reason=f"robots.txt line {verdict.line_number}: {verdict.line_text}")
+                return Decision(
+                    DENY, reason=f"robots.txt line {verdict.line_number}: {verdict.line_text}"
+                )
         return Decision(GO)
 
     def answer(self, origin: str, response: Response, now: float) -> None:

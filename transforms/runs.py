@@ -58,7 +58,8 @@ def look_up(candidates: np.ndarray, runs: Sequence[str], column: str) -> dict[in
 
 def _matches(candidates: np.ndarray, run: str) -> Iterator[tuple[int, int, np.ndarray]]:
     """For each row group that may hold candidates: its number, the index of the first
-    candidate in its range, and which candidates from there on it holds."""
+    candidate in its range, and which candidates from there on it holds.
+    """
     if not len(candidates):
         return
     with storage.open_input(run) as source:

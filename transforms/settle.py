@@ -16,9 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from transforms import layout, storage
-from transforms.dedup_content import Verdict
 from transforms.fingerprints import shard_of_url
-from transforms.records import DUPLICATE, LinkPart, Settled, ShardState
+from transforms.grouping import GroupParts, Parts
+from transforms.records import (
+    DUPLICATE,
+    CandidateBlock,
+    LinkPart,
+    PageBlock,
+    Settled,
+    ShardState,
+    Verdicts,
+)
 from transforms.tables import CANDIDATES, LINKS, PAGES, pack, unpack, words
 
 
@@ -32,7 +40,10 @@ def settle_pages(pages: pa.Table, verdicts: dict[int, str]) -> pa.Table:
         DUPLICATE if url else outcome
         for url, outcome in zip(first, pages["outcome"].to_pylist(), strict=True)
     ]
-    for name, column in (("outcome", words(outcomes)), ("duplicate_of", pa.array(first, pa.string()))):
+    for name, column in (
+        ("outcome", words(outcomes)),
+        ("duplicate_of", pa.array(first, pa.string())),
+    ):
         pages = pages.set_column(PAGES.get_field_index(name), PAGES.field(name), column)
     return pages
 
@@ -47,7 +58,8 @@ def read_links(parts: Iterable[LinkPart]) -> pa.Table:
 
 def first_links(links: pa.Table, duplicates: np.ndarray) -> pa.Table:
     """Each distinct target once, by its best link: admitted before refused, then the one
-    nearest to a seed. Links of pages in `duplicates` (URL fingerprints) do not count."""
+    nearest to a seed. Links of pages in `duplicates` (URL fingerprints) do not count.
+    """
     if len(duplicates):
         links = links.filter(~np.isin(links["source_fingerprint"].to_numpy(), duplicates))
     return links.take(best_first(links, "target_fingerprint"))
@@ -94,24 +106,25 @@ class _Settle(beam.DoFn):  # type: ignore[misc]
         self.base = base
         self.shards = shards
 
-    def process(self, element: tuple[int, dict[str, Any]]) -> Iterator[Any]:
-        shard, grouped = element
-        blocks = list(grouped["pages"])
+    def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[Any]:
+        shard, values = element
+        parts = Parts(values)
+        blocks = [block.packed for block in parts.all(PageBlock)]
         if not blocks:
             return
-        [state] = grouped["state"]
-        verdicts: dict[int, str] = dict(_flat(grouped["verdicts"]))
+        state = parts.one(ShardState)
+        verdicts = dict(pair for some in parts.all(Verdicts) for pair in some.duplicates)
         pages = settle_pages(unpack(blocks, PAGES), verdicts)
-        parts = list(grouped["links"])
-        links = first_links(read_links(parts), np.fromiter(verdicts, np.uint64, len(verdicts)))
+        duplicates = np.fromiter(verdicts, np.uint64, len(verdicts))
+        links = first_links(read_links(parts.all(LinkPart)), duplicates)
         sent = {}
         for target, candidates in candidates_by_shard(links, self.shards).items():
             sent[target] = candidates.num_rows
-            yield beam.pvalue.TaggedOutput("candidates", (target, pack(candidates)))
+            yield beam.pvalue.TaggedOutput("candidates", (target, CandidateBlock(pack(candidates))))
         outcomes = pages["outcome"].value_counts().to_pylist()
         settled = Settled(
             pages=self._write_pages(state, pages),
-            links=tuple(sorted({part.path for part in parts})),
+            links=tuple(sorted({part.path for part in parts.all(LinkPart)})),
             outcomes={row["values"]: row["counts"] for row in outcomes},
             bytes=pc.sum(pages["bytes"]).as_py() or 0,
             scope=redirected_seeds(links),
@@ -125,21 +138,16 @@ class _Settle(beam.DoFn):  # type: ignore[misc]
         return storage.write_table(path, pages, dictionaries=repeating)
 
 
-def _flat(lists: Iterable[list[Verdict]]) -> Iterator[Verdict]:
-    for verdicts in lists:
-        yield from verdicts
-
-
 class Settle(beam.PTransform):  # type: ignore[misc]
-    """{pages: (shard, packed PAGES), links: (shard, LinkPart), verdicts: (shard, [Verdict]),
-    state: (shard, ShardState)} → `.settled`: (shard, Settled);
-    `.candidates`: (owner's shard, packed CANDIDATES)."""
+    """(shard, PageBlock, LinkPart, Verdicts or ShardState) → `.settled`: (shard, Settled);
+    `.candidates`: (owner's shard, CandidateBlock).
+    """
 
     def __init__(self, base: str, shards: int) -> None:
         super().__init__()
         self.base = base
         self.shards = shards
 
-    def expand(self, inputs: dict[str, beam.PCollection]) -> Any:
+    def expand(self, inputs: tuple[beam.PCollection, ...]) -> Any:
         settle = beam.ParDo(_Settle(self.base, self.shards))
-        return inputs | beam.CoGroupByKey() | settle.with_outputs("candidates", main="settled")
+        return inputs | GroupParts() | settle.with_outputs("candidates", main="settled")

@@ -100,7 +100,8 @@ def write_table(
     row_group: int = 1 << 17,
 ) -> str:
     """One Parquet file. `deltas` are sorted integers (5.35 bytes a fingerprint instead of
-    8), `dictionaries` are columns with few distinct values. Returns the path."""
+    8), `dictionaries` are columns with few distinct values. Returns the path.
+    """
     sink = io.BytesIO()
     pq.write_table(
         table,
@@ -108,7 +109,7 @@ def write_table(
         row_group_size=row_group,
         compression="zstd",
         use_dictionary=list(dictionaries) or False,
-        column_encoding={name: "DELTA_BINARY_PACKED" for name in deltas} or None,
+        column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
     )
     with create(path) as file:
         file.write(sink.getbuffer())
