@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.options import OPTIONS, VERSION, Option, Settings, UsageError
+from pipeline.options import OPTIONS, USER_AGENT, VERSION, Option, Settings, UsageError
 
 FAILED, BAD_USAGE = 1, 2
 
@@ -129,14 +129,20 @@ def settings_of(
 ) -> tuple[Settings, dict[str, Any]]:
     """The settings of a run, and which options were named."""
     from pipeline.seeds import read_seeds
+    from transforms.robots import product_token
 
     values = {option.name: getattr(arguments, option.name) for option in OPTIONS}
-    given = {
+    given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in values.items()
         if value is not None
     }
     given["out"] = given.get("out", Settings.of().out).rstrip("/") or "/"
+    if not product_token(given.get("user_agent", USER_AGENT)):
+        raise UsageError(
+            f"--user-agent {given['user_agent']!r} has no name that robots.txt can address; "
+            "begin it with letters, as in mycrawler/1.0"
+        )
     seeds = read_seeds(arguments.urls, given.get("input_file"))
     return Settings.of(seeds, **given, beam=tuple(beam)), given
 
@@ -182,13 +188,11 @@ def explain_failure(error: BaseException) -> str | None:
 
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
-            return (
-                "the disk is full; the round under way was not committed. "
-                "Free some space and run the same command to go on"
-            )
-        if isinstance(cause, OSError) and cause.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            return f"cannot write: {cause}"
+        if isinstance(cause, OSError):
+            full = cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            what = "the disk is full" if full else f"cannot go on: {cause}"
+            advice = "free some space and run" if full else "mend that and run"
+            return f"{what}; nothing committed is lost: {advice} the same command to go on"
         if isinstance(cause, CommitError):
             return f"the round was not committed: {cause}"
         cause = cause.__cause__ or cause.__context__

@@ -63,7 +63,9 @@ def going_on(
     settings: Settings, given: dict[str, Any], fixed: dict[str, Any], seeds: tuple[str, ...]
 ) -> Settings:
     """Settings for going on: what was fixed at the start stays as it was."""
-    stored = {name: tuple(v) if isinstance(v, list) else v for name, v in fixed.items()}
+    stored: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in fixed.items()
+    }
     for option in FIXED:
         if option.name in given and given[option.name] != stored[option.name]:
             flag = option.flags.split()[-1]
@@ -77,7 +79,8 @@ def going_on(
             f"{new[0]} is not among the seeds with which the crawl in {settings.out} began; "
             "leave the URLs out to go on with it, or choose another --out"
         )
-    return replace(settings, seeds=seeds, **stored)
+    fixed_now: dict[str, Any] = {"seeds": seeds, **stored}
+    return replace(settings, **fixed_now)
 
 
 def _shown(value: Any) -> str:
@@ -90,7 +93,7 @@ def read_crawl_file(base: str) -> dict[str, Any] | None:
     if not storage.exists(path):
         return None
     try:
-        document = json.loads(storage.read_bytes(path))
+        document: dict[str, Any] = json.loads(storage.read_bytes(path))
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}, this version reads {FORMAT}")
         document["settings"], document["start"]
@@ -163,7 +166,7 @@ def locked(base: str) -> Iterator[None]:
     """Hold the folder for this run. The lock goes with the process, however it dies."""
     try:
         os.makedirs(base, exist_ok=True)
-        file = open(layout.lock_file(base), "a+")
+        file = open(layout.lock_file(base), "a+")  # noqa: SIM115
     except OSError as error:
         raise UsageError(f"cannot write to {base}: {error.strerror}") from None
     with file:

@@ -7,6 +7,8 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.runner import create_runner
 
 from pipeline.depth import CrawlDepth
 from pipeline.options import Settings, UsageError
@@ -16,10 +18,13 @@ from transforms.records import ShardState
 
 def run_depths(settings: Settings, states: tuple[ShardState, ...], deadline: float | None) -> None:
     """Run the next depths from `states` to the end. Raises what the job raised."""
-    logging.getLogger("apache_beam").setLevel(logging.ERROR)
     options = PipelineOptions([*settings.beam])
     fetchers = settings.fetchers or default_fetchers(options)
-    pipeline = beam.Pipeline(runner=runner_of(options), options=options)
+    runner = runner_of(options)
+    # In this process a failure is raised, and told in one line; no need to log it as well.
+    in_process = isinstance(runner, FnApiRunner)
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL if in_process else logging.ERROR)
+    pipeline = beam.Pipeline(runner=runner, options=options)
     build_depths(pipeline, settings, states, fetchers, deadline)
     pipeline.run().wait_until_finish()
 
@@ -47,14 +52,15 @@ def runner_of(options: PipelineOptions) -> Any:
     """
     name = options.view_as(StandardOptions).runner
     if name not in (None, "DirectRunner", "FnApiRunner"):
-        return name
+        try:
+            return create_runner(name)
+        except (ValueError, ImportError, AttributeError) as error:
+            raise UsageError(f"--runner {name}: {error}") from None
     if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
         raise UsageError(
             "--direct_running_mode=multi_threading loses elements; use in_memory or "
             "multi_processing"
         )
-    from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-
     return FnApiRunner()
 
 
@@ -62,6 +68,6 @@ def default_fetchers(options: PipelineOptions) -> int:
     """As many fetch slots as the runner has workers."""
     direct = options.view_as(DirectOptions)
     if direct.direct_running_mode == "multi_processing":
-        return max(1, direct.direct_num_workers)
+        return max(1, int(direct.direct_num_workers))
     declared = options.get_all_options()
     return max(1, int(declared.get("parallelism") or 0), int(declared.get("num_workers") or 0))

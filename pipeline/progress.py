@@ -60,7 +60,8 @@ class Progress:
         pages = now.pages - self.base.pages
         return (
             f"{pages:,} pages · {pages / max(seconds, 0.001):,.0f}/s · "
-            f"{human_size(now.bytes - self.base.bytes)} · {now.errors - self.base.errors:,} errors · "
+            f"{human_size(now.bytes - self.base.bytes)} · "
+            f"{now.errors - self.base.errors:,} errors · "
             f"{max(0, now.waiting):,} waiting · depth {now.depth} · {human_time(seconds)}"
         )
 
@@ -78,7 +79,8 @@ class Progress:
 
 
 def human_size(count: float) -> str:
-    """
+    """Bytes for a person.
+
     >>> human_size(1536)
     '1.5 KiB'
     """
@@ -90,7 +92,8 @@ def human_size(count: float) -> str:
 
 
 def human_time(seconds: float) -> str:
-    """
+    """Seconds for a person.
+
     >>> human_time(3725)
     '1h 2m 5s'
     """

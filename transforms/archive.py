@@ -32,10 +32,10 @@ _STALE = re.compile(rb"(?im)^(content-length|content-encoding|transfer-encoding)
 
 
 def settle_head(head: bytes, body_length: int) -> bytes:
-    """The response head as it is archived: true to the decoded body behind it.
+    r"""The response head as it is archived: true to the decoded body behind it.
 
-    >>> settle_head(b"HTTP/1.1 200 OK\\r\\nContent-Encoding: gzip\\r\\n\\r\\n", 5)
-    b'HTTP/1.1 200 OK\\r\\nX-Crawler-Content-Encoding: gzip\\r\\nContent-Length: 5\\r\\n\\r\\n'
+    >>> settle_head(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", 5)
+    b'HTTP/1.1 200 OK\r\nX-Crawler-Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\n'
     """
     settled = _STALE.sub(rb"X-Crawler-\1", head).rstrip(b"\r\n")
     return settled + b"\r\nContent-Length: %d\r\n\r\n" % body_length
@@ -158,7 +158,8 @@ class _OpenFile:
 
 
 class ArchivePages(beam.PTransform):  # type: ignore[misc]
-    """(Fetched, Page) → `.pages`: Page with its place in a WARC file; `.files`: (None, WarcFile)."""
+    """(Fetched, Page) → `.pages`: Page, with its place in a WARC file; `.files`:
+    (None, WarcFile)."""
 
     def __init__(self, stage: ArchiveStage) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ the round must stop rolls over as it was.
 
 from __future__ import annotations
 
+import resource
 import secrets
 import time
 from collections import Counter
@@ -257,6 +258,12 @@ def fetched(
     )
 
 
+def allow_many_connections() -> None:
+    """Lift this process's soft limit of open files to the hard one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _may_be_told(url: Waiting) -> bool:
     """Whether the referrer may be told: never a secure page's to a plain one (RFC 9110 §10.1.3)."""
     secure_to_plain = url.referrer.startswith("https:") and url.url.startswith("http:")
@@ -268,6 +275,7 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
         self.stage = stage
 
     def setup(self) -> None:
+        allow_many_connections()
         self.transport = open_transport(self.stage.transport, self.stage.policy)
 
     def process(self, element: tuple[int, Iterable[Slot]]) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator
+from html.entities import html5
 from typing import NamedTuple
 
 from lxml import etree
@@ -85,6 +86,8 @@ _LIKE_HTML = re.compile(
 _NOT_ASCII_BASED = ("iso2022_jp", "utf-16-le", "utf-16-be")
 _UNKNOWN_TYPES = ("", "unknown/unknown", "application/unknown", "*/*")
 _XHTML_TYPES = ("application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+_XML_ENTITIES = ("amp;", "lt;", "gt;", "quot;", "apos;")
+_AMPERSAND = re.compile(rb"&(?!#[0-9a-zA-Z]+;)([a-zA-Z][a-zA-Z0-9]*;|)")
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
@@ -193,7 +196,7 @@ def _read_xml(source: bytes, recover: bool) -> Iterator[Element]:
         encoding="utf-8", recover=recover, no_network=True, resolve_entities=False, huge_tree=False
     )
     try:
-        root = etree.fromstring(source, parser)
+        root = etree.fromstring(_AMPERSAND.sub(_as_xml, source), parser)
     except (etree.XMLSyntaxError, ValueError):
         return
     if root is None:
@@ -203,8 +206,19 @@ def _read_xml(source: bytes, recover: bool) -> Iterator[Element]:
         name = element.tag.removeprefix(_XHTML)
         attributes = dict(element.attrib)
         if name == "title":
-            attributes[""] = str(element.xpath("string()"))
+            # Not what stands within children: those could be entities, and huge.
+            attributes[""] = (element.text or "") + "".join(c.tail or "" for c in element)
         yield name, attributes
+
+
+def _as_xml(reference: re.Match[bytes]) -> bytes:
+    """XML without its DTD knows five names; and pages write "&" where it stands for itself."""
+    name = reference[1].decode()
+    if not name:
+        return b"&amp;"
+    if name in _XML_ENTITIES or name not in html5:
+        return reference[0]
+    return html5[name].encode()
 
 
 def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
@@ -228,7 +242,8 @@ def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
         elif name == "meta":
             kind, href = "refresh", _refresh_target(attributes)
             if len(robots) < MAX_ROBOTS and _is_directive(attributes):
-                robots.append((attributes["name"] or "", attributes["content"] or ""))
+                name = (attributes["name"] or "").strip().lower()
+                robots.append((name, attributes["content"] or ""))
         elif name == "title":
             title = title or attributes.get("") or ""
         elif name == "base":

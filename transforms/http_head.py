@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def parse_head(head: bytes) -> dict[str, list[str]]:
-    """Header values by lower-case name, each name's in the order received.
+    r"""Header values by lower-case name, each name's in the order received.
 
     Values that are not UTF-8 are read as Latin-1, so nothing is lost and nothing raises.
     Obsolete line folding is joined with a space (RFC 9112 §5.2).
 
-    >>> parse_head(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\n\\r\\n")
+    >>> parse_head(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
     {'content-type': ['text/html']}
     """
     try:

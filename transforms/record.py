@@ -215,7 +215,7 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
                 seen = ContentSeen(page.fingerprint, url.depth, url.url, url.fingerprint, shard)
                 contents[shard_of_content(page.fingerprint, self.shards)].append(seen)
         for number, seen_list in contents.items():
-            block = ContentBlock([tuple(seen) for seen in seen_list])
+            block = ContentBlock([(*seen,) for seen in seen_list])
             yield beam.pvalue.TaggedOutput(CONTENTS, (number, block))
         for shard in numbers:
             mine = [chunk.pages[index] for index in np.flatnonzero(shards == shard)]

@@ -23,6 +23,8 @@ from transforms.urls import host_of, origin_of
 
 GO, DENY = "go", "deny"  # beside ASK and WAIT
 
+__all__ = ["ASK", "DENY", "GO", "WAIT", "Decision", "RobotsGate"]
+
 
 class Decision(NamedTuple):
     """GO; DENY with a reason; WAIT until a time; or ASK for a robots.txt first."""
@@ -65,8 +67,8 @@ class RobotsGate:
             rules = self.rules.get(origin)
             if rules is None:
                 rules = self.rules[origin] = rules_of(record, self.agent)
-            if not rules.allowed(url):
-                verdict = rules.verdict(url)
+            verdict = rules.verdict(url)
+            if not verdict.allowed:
                 return Decision(
                     DENY, reason=f"robots.txt line {verdict.line_number}: {verdict.line_text}"
                 )

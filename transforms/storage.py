@@ -10,8 +10,8 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO
+from contextlib import contextmanager, suppress
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,7 +23,7 @@ def is_local(path: str) -> bool:
     return "://" not in path
 
 
-def _beam():  # type: ignore[no-untyped-def]
+def _beam() -> Any:
     # Half a second of import that a crawl on a local disk never needs here.
     from apache_beam.io.filesystems import FileSystems
 
@@ -42,6 +42,9 @@ def create(path: str) -> Iterator[IO[bytes]]:
     try:
         with open(temporary, "wb") as local:
             yield local
+            # On the disk before it has its name: a manifest must never outlive its files.
+            local.flush()
+            os.fsync(local.fileno())
         os.replace(temporary, path)
     except BaseException:
         remove_if_there(temporary)
@@ -49,10 +52,8 @@ def create(path: str) -> Iterator[IO[bytes]]:
 
 
 def remove_if_there(path: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.remove(path)
-    except FileNotFoundError:
-        pass
 
 
 def open_input(path: str) -> pa.NativeFile:

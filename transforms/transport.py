@@ -8,7 +8,7 @@ start, and hands back each exchange once.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 # Why an exchange did not end in a complete response (`Response.failure`).
 TIMEOUT = "timeout"  # connect or total time ran out
@@ -39,7 +39,7 @@ class FetchPolicy(NamedTuple):
 class Request(NamedTuple):
     """One GET. `ticket` is the caller's own and comes back untouched."""
 
-    ticket: object
+    ticket: Any
     url: str  # a WHATWG href, without fragment
     headers: tuple[tuple[str, str], ...] = ()  # beside the policy's: Referer, If-None-Match
     any_type: bool = False  # robots.txt: take the body whatever its content type

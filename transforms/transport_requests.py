@@ -4,7 +4,7 @@
     session.auth = HTTPDigestAuth("user", "secret")
     transport = RequestsTransport(policy, session)
 
-A thread per exchange, so thirty times the work of `transport_curl`. requests has no limit
+A thread per exchange, so some fifteen times the work of `transport_curl`. requests has no limit
 for the time of a whole exchange: `wait` cuts the connection of what is overdue. Unlike
 libcurl, requests writes percent-escapes in its own way before it asks (%7e becomes ~).
 """
