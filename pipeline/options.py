@@ -130,7 +130,8 @@ OPTIONS = (
            "addresses", "a link must not reach into your network", shown="off"),
     Option("--fetchers", None, at_least(1), "N", "fetch slots that work side by side",
            "the runner's workers", shown="from the runner"),
-    Option("--shards", 16, at_least(1), "N", "shards of the state", "see the README",
+    Option("--shards", 16, at_least(1), "N", "shards of the state; a shard is fetched by one slot",
+           "room for 16 fetchers",
            fixed=True),
     Option("--depths-per-job", None, at_least(1), "N", "depths chained in one Beam job",
            "1 where a job starts at once; more where a start costs minutes", shown="1"),
@@ -175,3 +176,21 @@ class Settings:
         """Settings with defaults for all that is not given."""
         values = {option.name: option.default for option in OPTIONS}
         return cls(seeds=seeds, **{**values, **given})
+
+
+def options_table() -> str:
+    """The options as the README has them."""
+    lines = ["| option | effect | default | why |", "|---|---|---|---|"]
+    for option in OPTIONS:
+        flags = "/".join(option.flags.split())
+        metavar = option.metavar.replace("|", "\\|")
+        shown = option.shown or ("" if option.default in (None, (), "") else str(option.default))
+        default = ("on" if option.default else "off") if option.parse is None else shown
+        lines.append(
+            f"| `{f'{flags} {metavar}'.strip()}` | {option.effect} | {default} | {option.reason} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(options_table())

@@ -59,7 +59,10 @@ def test_seed_file_names_the_line_at_fault(tmp_path, capsys):
     seeds = tmp_path / "seeds.txt"
     seeds.write_text("# ours\nhttp://a/ # the first\n\nhttp://b:99999/\n")
     code, err = run(capsys, "crawl", "-i", str(seeds), "-o", str(tmp_path / "out"))
-    assert (code, f"'http://b:99999/' is no http or https URL ({seeds}, line 4)" in err) == (2, True)
+    assert (code, f"'http://b:99999/' is no http or https URL ({seeds}, line 4)" in err) == (
+        2,
+        True,
+    )
 
 
 def test_folder_of_others_is_refused_and_left_alone(tmp_path, capsys):
@@ -105,7 +108,9 @@ def test_going_on_with_the_same_words_is_fine(demo_web, tmp_path, capsys):
 
 
 def test_seed_that_does_not_resolve_is_said_and_fails(tmp_path, capsys):
-    code, err = run(capsys, "crawl", "http://nowhere.invalid/", "-o", str(tmp_path), "--retries", "0")
+    code, err = run(
+        capsys, "crawl", "http://nowhere.invalid/", "-o", str(tmp_path), "--retries", "0"
+    )
     assert code == 1
     assert "http://nowhere.invalid/: network_error: " in err
     assert "nowhere.invalid" in err.split("network_error: ")[1]
