@@ -47,6 +47,13 @@ def _quantity(text: str, units: dict[str, int], expected: str) -> float:
     return float(match[1]) * units[match[2].lower()]
 
 
+def factor(text: str) -> float:
+    """A number from 0 on."""
+    if not re.fullmatch(r"\d+(\.\d+)?", text.strip()):
+        raise ValueError(f"{text!r} is not a number of at least 0")
+    return float(text)
+
+
 def at_least(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.strip().lstrip("-").isdigit() or int(text) < least:
@@ -111,7 +118,23 @@ OPTIONS = (
     Option("--delay", 1.0, duration, "TIME", "least gap between the end of a response and the "
            "next request to that host; 0 is no gap (a site of your own)",
            "a person reading clicks no faster", shown="1s"),
+    Option("--adaptive", 2.0, factor, "FACTOR", "that gap is at least FACTOR × the host's response "
+           "time, up to 30s; 0 turns this off", "a slow host is a busy one"),
+    Option("--max-crawl-delay", 60.0, duration, "TIME", "a host whose robots.txt asks for a longer "
+           "Crawl-delay is put aside", "it would take for ever", shown="60s"),
+    Option("--per-address", 8, at_least(0), "N", "hosts of one IP address asked at once; 0 is no "
+           "limit", "many hosts share one machine"),
+    Option("--host-limit", None, at_least(1), "N", "most URLs of one host to fetch in the crawl; "
+           "the others wait", ""),
+    Option("--host-round-limit", None, at_least(1), "N", "most URLs of one host to fetch in a "
+           "round", ""),
+    Option("--round-time", 600.0, duration, "TIME", "end and commit a round after this time; what "
+           "it did not reach is first in the next; 0 is no limit",
+           "what a crash can cost", shown="10m"),
     Option("--robots", True, None, "", "obey robots.txt (--no-robots: do not)", "RFC 9309"),
+    Option("--robots-forbidden", "deny", str, "RULE", "what a robots.txt answered with 401 or 403 "
+           "means: deny the whole site, or allow (RFC 9309)", "who shuts that door wants no visit",
+           choices=("deny", "allow")),
     Option("--user-agent", USER_AGENT, str, "TEXT",
            "the User-Agent; its first word is the name that robots.txt rules are matched with",
            "names the project"),
@@ -154,7 +177,14 @@ class Settings:
     exclude: tuple[str, ...]
     concurrency: int
     delay: float
+    adaptive: float
+    max_crawl_delay: float
+    per_address: int
+    host_limit: int | None
+    host_round_limit: int | None
+    round_time: float
     robots: bool
+    robots_forbidden: str
     user_agent: str
     contact: str
     header: tuple[tuple[str, str], ...]

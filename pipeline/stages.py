@@ -8,6 +8,9 @@ from pipeline.options import VERSION, Settings
 from transforms.archive import ArchiveStage
 from transforms.fetch import FetchStage
 from transforms.filter import FilterRules
+from transforms.pace import PacePolicy
+from transforms.slot_fetcher import SlotPolicy
+from transforms.slot_rows import Budget
 from transforms.transport import FetchPolicy
 
 
@@ -34,17 +37,29 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
         allow_private=settings.allow_private,
         concurrency=settings.concurrency,
     )
+    pace = PacePolicy(
+        delay=settings.delay,
+        adaptive=settings.adaptive,
+        max_crawl_delay=settings.max_crawl_delay,
+        retries=settings.retries,
+    )
+    slot = SlotPolicy(
+        fetch=policy,
+        pace=pace,
+        robots=settings.robots,
+        robots_forbidden=settings.robots_forbidden,
+        per_address=settings.per_address,
+        patience=settings.patience,
+        round_time=settings.round_time or None,
+        deadline=deadline,
+    )
     fetch = FetchStage(
         base=settings.out,
         shards=settings.shards,
         transport=settings.transport,
-        policy=policy,
-        delay=settings.delay,
-        retries=settings.retries,
-        robots=settings.robots,
+        policy=slot,
         depth=settings.depth,
-        patience=settings.patience,
-        deadline=deadline,
+        budget=Budget(settings.host_round_limit, settings.host_limit),
     )
     description = {
         "software": f"beamcrawl/{VERSION}",

@@ -24,21 +24,33 @@ HOSTS = pa.schema(
         ("host", pa.string()),
         ("ready_at", pa.float64()),
         ("gap", pa.float64()),
+        ("latency", pa.float64()),
+        ("slowdown", pa.float64()),
         ("failures", pa.int64()),
+        ("closures", pa.int64()),
+        ("reason", pa.string()),
+        ("address", pa.string()),
         ("requests", pa.int64()),
+        ("fetched", pa.int64()),
         ("robots", pa.list_(ROBOTS)),
     ]
 )
 
 
 class HostRecord(NamedTuple):
-    """One host. Times are seconds since the epoch."""
+    """One host. Times are seconds since the epoch, spans seconds."""
 
     host: str
     ready_at: float = 0.0  # may not be asked before
-    gap: float = 0.0  # least seconds between two requests
-    failures: int = 0  # requests in a row that brought no answer
-    requests: int = 0  # ever
+    gap: float = 0.0  # from the end of a response to the next request, as last due
+    latency: float = 0.0  # running mean of its response times
+    slowdown: float = 0.0  # a gap forced by failures; eases with good answers
+    failures: int = 0  # in a row: no answer, or "not now"
+    closures: int = 0  # in a row: put aside for the rest of a round
+    reason: str = ""  # why it is being left alone; "" when all is well
+    address: str = ""  # the IP address that answered last
+    requests: int = 0  # ever, for robots.txt too
+    fetched: int = 0  # URLs whose fetch ended, ever: the budget used
     robots: tuple[RobotsRecord, ...] = ()  # one for each scheme and port
 
 

@@ -156,7 +156,7 @@ def _unreachable(
     rules does not: then the site waits.
     """
     gap = min(FIRST_GAP * 2 ** min(record.failures, 30), LONGEST_GAP)
-    asked_for = _seconds_until(first(headers, "retry-after"), now)
+    asked_for = seconds_until(first(headers, "retry-after"), now)
     return record._replace(
         state="" if record.state == OPEN else record.state,
         cause=cause,
@@ -180,7 +180,7 @@ def _lifetime(headers: dict[str, list[str]], now: float) -> float:
     if _UNCACHED.search(control):
         life = 0.0
     elif max_age:
-        life = float(max_age[1]) - _seconds_until(first(headers, "age"), now)
+        life = float(max_age[1]) - seconds_until(first(headers, "age"), now)
     elif expires:
         sent_at = http_date(first(headers, "date"))
         # RFC 9111 §5.3: what is not a date, as "0", is in the past.
@@ -190,7 +190,7 @@ def _lifetime(headers: dict[str, list[str]], now: float) -> float:
     return min(max(life, SHORTEST_LIFE), LONGEST_LIFE)
 
 
-def _seconds_until(value: str, now: float) -> float:
+def seconds_until(value: str, now: float) -> float:
     """Seconds, as a number or an HTTP-date gives them (RFC 9110 §10.2.3); 0 if neither does."""
     if value.isascii() and value.isdigit():
         return float(value[:10])

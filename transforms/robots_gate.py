@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from transforms.pace import is_unanswered
 from transforms.robots import Robots
 from transforms.robots_cache import (
     ASK,
@@ -40,8 +41,11 @@ class Decision(NamedTuple):
 class RobotsGate:
     """Knows the robots.txt of each origin of a slot's hosts."""
 
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, forbidden: str, max_crawl_delay: float) -> None:
+        """`forbidden`: what 401 and 403 mean. `max_crawl_delay`: seconds; more is a WAIT."""
         self.agent = agent
+        self.forbidden = forbidden
+        self.max_crawl_delay = max_crawl_delay
         self.records: dict[str, RobotsRecord] = {}
         self.rules: dict[str, Robots] = {}
         self.origins: dict[str, set[str]] = defaultdict(set)  # by host
@@ -64,9 +68,10 @@ class RobotsGate:
         if word == CLOSED:
             return Decision(DENY, reason=f"robots.txt: {record.cause}, the whole site is closed")
         if word == RULES:
-            rules = self.rules.get(origin)
-            if rules is None:
-                rules = self.rules[origin] = rules_of(record, self.agent)
+            rules = self._rules(record)
+            if (rules.crawl_delay or 0.0) > self.max_crawl_delay:
+                reason = f"Crawl-delay of {rules.crawl_delay:g}s, over --max-crawl-delay"
+                return Decision(WAIT, until=record.expires_at, reason=reason)
             verdict = rules.verdict(url)
             if not verdict.allowed:
                 return Decision(
@@ -74,10 +79,28 @@ class RobotsGate:
                 )
         return Decision(GO)
 
-    def answer(self, origin: str, response: Response, now: float) -> None:
-        """Take the end of an exchange that `decide` asked for."""
+    def answer(self, origin: str, response: Response, now: float, ready_at: float) -> None:
+        """Take the end of an exchange that `decide` asked for.
+
+        When the host did not answer at all, `ready_at` says when it is tried again.
+        """
         record = self.records.get(origin) or RobotsRecord(origin)
-        self.learn([after_response(record, response, now)])
+        record = after_response(record, response, now, self.forbidden)
+        if is_unanswered(response):
+            record = record._replace(retry_at=min(record.retry_at, ready_at))
+        self.learn([record])
+
+    def crawl_delay(self, host: str) -> float:
+        """The longest Crawl-delay that a robots.txt of the host asks for, in seconds."""
+        records = [self.records[origin] for origin in self.origins.get(host, ())]
+        known = [self._rules(record) for record in records if record.state == RULES]
+        return max((rules.crawl_delay or 0.0 for rules in known), default=0.0)
+
+    def _rules(self, record: RobotsRecord) -> Robots:
+        rules = self.rules.get(record.origin)
+        if rules is None:
+            rules = self.rules[record.origin] = rules_of(record, self.agent)
+        return rules
 
     def records_of(self, host: str) -> tuple[RobotsRecord, ...]:
         return tuple(self.records[origin] for origin in sorted(self.origins[host]))

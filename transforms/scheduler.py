@@ -4,52 +4,73 @@ A pure object. It opens no connection and reads no clock: the time is passed in,
 test can run a month in a second. What it promises, whatever the order of events:
 
 - a host is handed out again only after it was given back: one connection per host;
-- and not before its gap, counted from when it was given back, has passed;
+- and not before the time that was said when it was given back;
+- no address has more than `per_address` of its hosts handed out at once;
 - while any host may be asked, `next` finds one in O(log hosts): no worker is idle
   behind a slow host, because nothing is split among workers beforehand.
 
-Among hosts that may be asked now, the one with most time of its own still ahead of it
-goes first, so that the longest queue does not run on alone at the end.
+When more hosts may be asked than there are connections, the one with most time of its
+own still ahead of it goes first, so that the longest queue does not run on alone at the
+end; but every second that another waits counts for it, so that none starves.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from itertools import count
 
+# How many seconds earlier a host goes for each second of work that it has ahead.
+HEAD_START = 0.2
+
 
 class Host:
-    """The queue of one host, and the least seconds between two requests to it."""
+    """The queue of one host."""
 
-    __slots__ = ("busy", "gap", "name", "queue", "ready_at")
+    __slots__ = (
+        "_charged",
+        "address",
+        "busy",
+        "name",
+        "queue",
+        "ready_at",
+        "seconds_each",
+        "successes",
+    )
 
-    def __init__(self, name: str, gap: float = 0.0, ready_at: float = 0.0) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self.queue: deque[int] = deque()
-        self.gap = gap
-        self.ready_at = ready_at  # may not be asked before
+        self.ready_at = 0.0  # may not be asked before
+        self.seconds_each = 0.0  # the least time that each of its URLs takes
+        self.address = ""  # hosts of one address share `per_address` connections
         self.busy = False  # a request is under way
+        self.successes = 0  # URLs that it answered well in this round
+        self._charged = ""  # the address that the request under way counts for
 
     def time_ahead(self) -> float:
         """Seconds that this host's queue takes at the least, however many connections."""
-        return len(self.queue) * self.gap
+        return len(self.queue) * self.seconds_each
 
 
 class Scheduler:
-    def __init__(self) -> None:
+    def __init__(self, per_address: int = 0) -> None:
+        """`per_address`: most hosts of one address asked at once; 0 is no limit."""
+        self.per_address = per_address
         self.hosts: dict[str, Host] = {}
-        self._ready: list[tuple[float, int, Host]] = []  # by time ahead, longest first
+        self._ready: list[tuple[float, int, Host]] = []  # the most urgent first
         self._later: list[tuple[float, int, Host]] = []  # by ready_at
-        self._queued: set[str] = set()  # hosts in either heap
+        self._queued: set[str] = set()  # hosts in one of these, or parked
+        self._busy_at: Counter[str] = Counter()  # by address
+        self._parked: dict[str, deque[Host]] = defaultdict(deque)  # their address is full
         self._ticket = count()
 
-    def host(self, name: str, gap: float = 0.0, ready_at: float = 0.0) -> Host:
-        """The host of that name; a new one starts with this gap and ready time."""
+    def host(self, name: str) -> Host:
+        """The host of that name, new or known."""
         known = self.hosts.get(name)
         if known is None:
-            known = self.hosts[name] = Host(name, gap, ready_at)
+            known = self.hosts[name] = Host(name)
         return known
 
     def add(self, host: Host, items: Iterable[int]) -> None:
@@ -60,18 +81,28 @@ class Scheduler:
         """A host that may be asked at `now`, and is busy from here until `release`."""
         while self._later and self._later[0][0] <= now:
             _, ticket, host = heapq.heappop(self._later)
-            heapq.heappush(self._ready, (-host.time_ahead(), ticket, host))
-        if not self._ready:
-            return None
-        host = heapq.heappop(self._ready)[2]
-        self._queued.discard(host.name)
-        host.busy = True
-        return host
+            self._make_ready(host, ticket)
+        while self._ready:
+            host = heapq.heappop(self._ready)[2]
+            address = host.address
+            if self.per_address and address and self._busy_at[address] >= self.per_address:
+                self._parked[address].append(host)
+                continue
+            self._queued.discard(host.name)
+            host.busy = True
+            host._charged = address
+            self._busy_at[address] += 1
+            return host
+        return None
 
     def release(self, host: Host, ready_at: float) -> None:
         """Give a host back: nothing is under way, and it may be asked from `ready_at` on."""
         host.busy = False
         host.ready_at = ready_at
+        charged = host._charged
+        self._busy_at[charged] -= 1
+        if self._parked.get(charged):
+            self._make_ready(self._parked[charged].popleft(), next(self._ticket))
         self._enqueue(host)
 
     def next_time(self) -> float | None:
@@ -79,6 +110,10 @@ class Scheduler:
         if self._ready:
             return self._ready[0][2].ready_at
         return self._later[0][0] if self._later else None
+
+    def _make_ready(self, host: Host, ticket: int) -> None:
+        urgency = host.ready_at - HEAD_START * host.time_ahead()
+        heapq.heappush(self._ready, (urgency, ticket, host))
 
     def _enqueue(self, host: Host) -> None:
         if host.queue and not host.busy and host.name not in self._queued:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +15,29 @@ from transforms.hosts import HostRecord, read_hosts, write_hosts
 from transforms.records import ShardState, Slot, SlotReport, Waiting
 
 
+class Budget(NamedTuple):
+    """Most URLs of one host to fetch; None is no limit."""
+
+    a_round: int | None = None
+    a_crawl: int | None = None
+
+    def left(self, record: HostRecord) -> int | None:
+        """How many more URLs of the host this round may fetch."""
+        of_crawl = None if self.a_crawl is None else max(0, self.a_crawl - record.fetched)
+        limits = [limit for limit in (self.a_round, of_crawl) if limit is not None]
+        return min(limits, default=None)
+
+
 class SlotRows:
     """The frontier rows that one attempt at a slot holds, and the records of their hosts."""
 
-    def __init__(self, base: str, shards: int, slot: Slot, depth: int | None) -> None:
+    def __init__(
+        self, base: str, shards: int, slot: Slot, depth: int | None, budget: Budget
+    ) -> None:
         self.base = base
         self.shards = shards
         self.slot = slot
+        self.budget = budget
         opened = open_frontier(slot.states)
         self.table, self.shard, self.carried = opened.table, opened.shards, opened.carried
         self.columns = [self.table[name].combine_chunks() for name in Waiting._fields]
@@ -29,17 +46,30 @@ class SlotRows:
         self.rows = [self.due[rows] for rows in rows_by_host(self.codes[self.due])]
         self.ended = np.zeros(self.table.num_rows, bool)
         self.pages: Counter[int] = Counter()  # by shard
-        self.records: dict[str, HostRecord] = {}
         self.touched: set[str] = set()
         wanted = [self.names[self.codes[rows[0]]] for rows in self.rows]
+        self.records = {name: HostRecord(name) for name in wanted}
         for state in slot.states:
             self.records.update(read_hosts(state.hosts, wanted))
 
     def by_host(self) -> Iterator[tuple[HostRecord, list[int]]]:
         """Each host with URLs that are due, and their rows in the order to be fetched."""
         for rows in self.rows:
-            name = self.names[self.codes[rows[0]]]
-            yield self.records.get(name) or HostRecord(name), rows.tolist()
+            record = self.record(self.names[self.codes[rows[0]]])
+            budget = self.budget.left(record)
+            yield record, rows[:budget].tolist()
+
+    def record(self, host: str) -> HostRecord:
+        """What is known of a host; of one with nothing to fetch, from its shard's runs."""
+        known = self.records.get(host)
+        if known is None:
+            known = HostRecord(host)
+            shard = shard_of_host(host, self.shards)
+            for state in self.slot.states:
+                if state.shard == shard:
+                    known = read_hosts(state.hosts, [host]).get(host, known)
+            self.records[host] = known
+        return known
 
     def waiting(self, row: int) -> Waiting:
         return Waiting(*(column[row].as_py() for column in self.columns))

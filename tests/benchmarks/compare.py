@@ -87,6 +87,7 @@ def main() -> None:
     parser.add_argument("--site", choices=DOCS, action="append", help="default: all")
     parser.add_argument("--gzip", action="store_true", help="let nginx compress the pages")
     options = parser.parse_args()
+    peers.stop_cleanly()
     peers.make_peers()
     with tempfile.TemporaryDirectory(prefix="beamcrawl-compare-") as folder:
         with serve_sites(options.site or tuple(DOCS), options.gzip) as sites:

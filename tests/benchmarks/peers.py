@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -60,6 +61,11 @@ def run_beamcrawl(seed: str, out: Path, options: Sequence[str] = ()) -> Run:
     return measure([*crawl, "--delay", "0", "--allow-private", *options], out)
 
 
+def stop_cleanly() -> None:
+    """Let SIGTERM do what Ctrl-C does: children end, temporary folders go."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 def measure(command: Sequence[str], out: Path) -> Run:
     """Run a command to its end; what it says goes to a file beside `out`.
 
@@ -73,10 +79,13 @@ def measure(command: Sequence[str], out: Path) -> Run:
         child = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
         watchdog = threading.Timer(GIVE_UP, child.kill)
         watchdog.start()
-        _, status, usage = os.wait4(child.pid, 0)
-        wall = time.monotonic() - started
-        watchdog.cancel()
-    child.returncode = os.waitstatus_to_exitcode(status)
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+            wall = time.monotonic() - started
+            child.returncode = os.waitstatus_to_exitcode(status)
+        finally:
+            watchdog.cancel()
+            child.kill()  # if it still runs, we were interrupted
     if child.returncode:
         tail = said.read_text(errors="replace")[-2000:]
         raise SystemExit(f"{' '.join(command)}\nended with {child.returncode}:\n{tail}")

@@ -71,6 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare what beamcrawl and Scrapy find.")
     parser.add_argument("--site", choices=DOCS, action="append", help="default: all")
     names = parser.parse_args().site or tuple(DOCS)
+    peers.stop_cleanly()
     peers.make_peers()
     faults = 0
     with (

@@ -1,0 +1,390 @@
+"""The loop of a fetch slot: start whatever may be asked, wait, hand on what has ended.
+
+Who may be asked is the scheduler's to say, how long a host is left alone `pace`'s, what
+a site allows `robots_gate`'s, how an exchange is made the transport's. A fetch ends
+once. A URL that was not reached when the round must stop rolls over as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from transforms.hosts import HostRecord
+from transforms.live import LIVE
+from transforms.outcome import is_passing, outcome_of
+from transforms.pace import (
+    MAX_CLOSURES,
+    PacePolicy,
+    after_exchange,
+    after_robots,
+    due_gap,
+    is_suspect,
+    is_unanswered,
+)
+from transforms.records import (
+    ERRORS,
+    PAGE,
+    ROBOTS_DENIED,
+    ROBOTS_TXT,
+    Fetched,
+    Slot,
+    Waiting,
+)
+from transforms.robots_gate import ASK, DENY, WAIT, Decision, RobotsGate
+from transforms.scheduler import Host, Scheduler
+from transforms.slot_rows import SlotRows
+from transforms.transport import (
+    ADDRESS,
+    BAD_URL,
+    DNS,
+    TLS,
+    FetchPolicy,
+    Request,
+    Response,
+    Transport,
+)
+from transforms.urls import host_of
+
+GRACE = 5.0  # seconds that requests under way are given when a round must stop
+LOOK_UP = 1.0  # seconds between two looks at the clock and for a reason to stop
+
+
+class SlotPolicy(NamedTuple):
+    """What a slot is told of its work. Times in seconds."""
+
+    fetch: FetchPolicy
+    pace: PacePolicy
+    robots: bool
+    robots_forbidden: str  # what 401 and 403 mean: "deny" or "allow"
+    per_address: int
+    patience: float  # do not wait longer than this for a host
+    round_time: float | None  # stop after this
+    deadline: float | None  # stop at this time (epoch)
+
+
+class Errand(NamedTuple):
+    """A robots.txt to ask for: on behalf of a host, perhaps (by a redirect) at another one."""
+
+    host: Host
+    origin: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+
+
+class Ticket(NamedTuple):
+    """What a request under way is for: a row, or an errand."""
+
+    asked: Host
+    row: int
+    errand: Errand | None
+
+
+class SlotFetcher:
+    """One attempt at one slot: `run` yields what ends; then `rows` says what is left."""
+
+    def __init__(
+        self,
+        policy: SlotPolicy,
+        slot: Slot,
+        rows: SlotRows,
+        transport: Transport,
+        must_stop: Callable[[], bool] = lambda: False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.policy = policy
+        self.slot = slot
+        self.rows = rows
+        self.transport = transport
+        self.must_stop = must_stop
+        self.clock = clock
+        self.gate = RobotsGate(
+            policy.fetch.user_agent, policy.robots_forbidden, policy.pace.max_crawl_delay
+        )
+        self.scheduler = Scheduler(policy.per_address)
+        self.errands: dict[int, Errand] = {}  # by the negative number that stands in a queue
+        self.failing: dict[int, tuple[int, int]] = {}  # row: attempts, successes before the first
+        self.pages = 0  # had, and possibly on their way
+        self.in_flight = 0
+        self.ended: list[Fetched] = []
+        self.began = clock()
+        self.last_look = 0.0
+        for record, queue in rows.by_host():
+            self.scheduler.add(self._enter(record), queue)
+            LIVE.waiting += len(queue)
+
+    def run(self) -> Iterator[Fetched]:
+        stopping_since: float | None = None
+        while True:
+            now = self.clock()
+            if stopping_since is None and self._is_to_stop(now):
+                stopping_since = now
+            if stopping_since is None:
+                self._start_requests(now)
+            elif now - stopping_since > GRACE:
+                break
+            yield from self._hand_on()
+            wait = self._waiting_time(now, stopping_since)
+            if wait is None:
+                break
+            for response in self.transport.wait(wait):
+                self._end_exchange(response)
+        yield from self._hand_on()
+
+    def _enter(self, record: HostRecord) -> Host:
+        host = self.scheduler.host(record.host)
+        host.ready_at = record.ready_at
+        host.address = record.address
+        self.gate.learn(record.robots)
+        gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(record.host))
+        host.seconds_each = gap + record.latency
+        return host
+
+    def _is_to_stop(self, now: float) -> bool:
+        if now - self.last_look < LOOK_UP:
+            return False
+        self.last_look = now
+        deadline, round_time = self.policy.deadline, self.policy.round_time
+        late = deadline is not None and now >= deadline
+        long = round_time is not None and now - self.began >= round_time
+        return late or long or self.must_stop()
+
+    def _waiting_time(self, now: float, stopping_since: float | None) -> float | None:
+        """Seconds to wait for the transport; None when nothing more can come."""
+        if stopping_since is not None:
+            left = stopping_since + GRACE - now
+            return max(0.0, min(LOOK_UP, left)) if self.in_flight else None
+        next_time = None if self._is_full() else self.scheduler.next_time()
+        if self.in_flight:
+            return LOOK_UP if next_time is None else max(0.0, min(LOOK_UP, next_time - now))
+        if next_time is None or next_time - now > self.policy.patience:
+            return None
+        return max(0.0, min(LOOK_UP, next_time - now))
+
+    def _is_full(self) -> bool:
+        """Whether nothing more may be started for now: no connection free, or limit reached."""
+        limit = self.slot.limit
+        return self.in_flight >= self.policy.fetch.concurrency or (
+            limit is not None and self.pages >= limit
+        )
+
+    def _start_requests(self, now: float) -> None:
+        """Ask every host that may be asked, as long as a connection is free."""
+        while not self._is_full():
+            host = self.scheduler.next(now)
+            if host is None:
+                return
+            self._ask(host, now)
+
+    def _ask(self, host: Host, now: float) -> None:
+        """Make the next request to a host that may be asked: a page, or first a robots.txt."""
+        item = host.queue[0]
+        if item < 0:
+            host.queue.popleft()
+            self._run_errand(host, self.errands.pop(item))
+            return
+        url = self.rows.waiting(item)
+        decision = self.gate.decide(url.url, now) if self.policy.robots else None
+        if decision is None or decision.word not in (ASK, DENY, WAIT):
+            host.queue.popleft()
+            self.pages += 1
+            referer = (("Referer", url.referrer),) if may_be_told(url) else ()
+            self._start(Request(Ticket(host, item, None), url.url, referer))
+        elif decision.word == DENY:
+            host.queue.popleft()
+            self._end_fetch(item, url, ROBOTS_DENIED, error=decision.reason)
+            self.scheduler.release(host, host.ready_at)
+        elif decision.word == WAIT:
+            self._put_aside(host, decision)
+        else:
+            self._send_for_robots(host, decision)
+
+    def _send_for_robots(self, host: Host, decision: Decision) -> None:
+        """Ask for a robots.txt: at this host, or in the queue of the one that a redirect names.
+
+        Until that is done the host stays busy: it has nothing else that may be asked.
+        """
+        errand = Errand(host, decision.origin, decision.url, decision.headers)
+        name = host_of(decision.url)
+        if name == host.name:
+            self._run_errand(host, errand)
+            return
+        known = name in self.scheduler.hosts
+        other = self.scheduler.host(name) if known else self._enter(self.rows.record(name))
+        number = -1 - len(self.errands)
+        while number in self.errands:
+            number -= 1
+        self.errands[number] = errand
+        other.queue.appendleft(number)
+        self.scheduler.add(other, ())
+
+    def _run_errand(self, asked: Host, errand: Errand) -> None:
+        self._start(Request(Ticket(asked, -1, errand), errand.url, errand.headers, any_type=True))
+
+    def _start(self, request: Request) -> None:
+        self.in_flight += 1
+        self.transport.start(request)
+
+    def _put_aside(self, host: Host, decision: Decision) -> None:
+        record = self.rows.record(host.name)
+        if record.reason != decision.reason:
+            self.rows.note_host(record._replace(reason=decision.reason, ready_at=decision.until))
+        self.scheduler.release(host, max(host.ready_at, decision.until))
+
+    def _end_exchange(self, response: Response) -> None:
+        self.in_flight -= 1
+        ticket: Ticket = response.request.ticket
+        if ticket.errand:
+            self._end_errand(ticket.asked, ticket.errand, response)
+        else:
+            self._end_page(ticket.asked, ticket.row, response)
+
+    def _end_errand(self, asked: Host, errand: Errand, response: Response) -> None:
+        """Take a robots.txt, or note that there was none to be had, and give hosts back."""
+        ended_at = response.started + response.elapsed
+        record = self.rows.record(asked.name)
+        crawl_delay = self.gate.crawl_delay(asked.name)
+        pace = self.policy.pace
+        after = after_exchange if is_unanswered(response) else after_robots
+        self._note(asked, after(record, response, ended_at, pace, crawl_delay))
+        if response.failure in (ADDRESS, TLS, BAD_URL) and errand.host is asked:
+            # No server was reached whose robots.txt could be obeyed: the page fares alike.
+            self.pages += 1
+            self._end_page_as(asked, asked.queue.popleft(), response, outcome_of(response))
+        else:
+            self.gate.answer(errand.origin, response, ended_at, asked.ready_at)
+            self._archive_robots(errand, response)
+            self._learn_pace(errand.host)
+        if errand.host is not asked:
+            self.scheduler.release(errand.host, errand.host.ready_at)
+        self._give_back(asked, response)
+
+    def _learn_pace(self, host: Host) -> None:
+        """A robots.txt has come: its Crawl-delay holds from the next request on."""
+        record = self.rows.record(host.name)
+        robots = self.gate.records_of(host.name)
+        gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(host.name))
+        if host.ready_at:
+            host.ready_at = max(host.ready_at, host.ready_at - record.gap + gap)
+        self.rows.note_host(record._replace(robots=robots, gap=gap, ready_at=host.ready_at))
+        host.seconds_each = gap + record.latency
+
+    def _end_page(self, host: Host, row: int, response: Response) -> None:
+        ended_at = response.started + response.elapsed
+        record = self.rows.record(host.name)
+        crawl_delay = self.gate.crawl_delay(host.name)
+        record = after_exchange(record, response, ended_at, self.policy.pace, crawl_delay)
+        self._note(host, record)
+        if is_passing(response) and not self._is_given_up(host, row, response):
+            self.pages -= 1
+            host.queue.append(row)
+            if not is_suspect(response):
+                attempts = self.failing[row][0]
+                host.ready_at = max(host.ready_at, ended_at + 2.0 ** (attempts - 1))
+        else:
+            host.successes += not is_suspect(response)
+            self._end_page_as(host, row, response, outcome_of(response))
+        self._give_back(host, response)
+
+    def _is_given_up(self, host: Host, row: int, response: Response) -> bool:
+        """Whether a URL has failed for good.
+
+        A host that answers nothing well is at fault itself: `pace` decides on it, and its
+        URLs lose nothing. Only when it has answered others since does the URL fail.
+        """
+        attempts, successes = self.failing.get(row, (0, host.successes))
+        self.failing[row] = (attempts + 1, successes)
+        enough = attempts + 1 > self.policy.pace.retries
+        return enough and (not is_suspect(response) or host.successes > successes)
+
+    def _note(self, host: Host, record: HostRecord) -> None:
+        """Take over what `pace` made of an exchange."""
+        host.ready_at = record.ready_at
+        host.address = record.address
+        host.seconds_each = record.gap + record.latency
+        self.rows.note_host(record)
+
+    def _give_back(self, host: Host, response: Response) -> None:
+        """Give a host back to the scheduler, or close its queue: for this round, or for good."""
+        record = self.rows.record(host.name)
+        gone = response.failure == DNS and record.failures > self.policy.pace.retries
+        if response.failure == ADDRESS or gone or record.closures >= MAX_CLOSURES:
+            self._end_queue(host, response)
+        elif record.closures:
+            self._hand_back_errands(host, response)
+            LIVE.waiting -= len(host.queue)
+            host.queue.clear()
+        self.scheduler.release(host, host.ready_at)
+
+    def _end_queue(self, host: Host, response: Response) -> None:
+        """End every URL of a host that can not be asked at all."""
+        self._hand_back_errands(host, response)
+        while host.queue:
+            self.pages += 1
+            self._end_page_as(host, host.queue.popleft(), response, outcome_of(response))
+
+    def _hand_back_errands(self, host: Host, response: Response) -> None:
+        """Errands that a closed host can not serve end as the exchange that closed it."""
+        for number in [item for item in host.queue if item < 0]:
+            host.queue.remove(number)
+            errand = self.errands.pop(number)
+            self.gate.answer(errand.origin, response, self.clock(), host.ready_at)
+            self.scheduler.release(errand.host, errand.host.ready_at)
+
+    def _end_page_as(self, host: Host, row: int, response: Response, outcome: str) -> None:
+        self.pages -= outcome != PAGE
+        record = self.rows.record(host.name)
+        self.rows.note_host(record._replace(fetched=record.fetched + 1))
+        self._end_fetch(row, self.rows.waiting(row), outcome, response, response.error)
+
+    def _end_fetch(
+        self,
+        row: int,
+        url: Waiting,
+        outcome: str,
+        response: Response | None = None,
+        error: str = "",
+    ) -> None:
+        self.rows.end(row, is_page=outcome == PAGE)
+        LIVE.pages += outcome == PAGE
+        LIVE.bytes += len(response.body) if response else 0
+        LIVE.errors += outcome in ERRORS
+        LIVE.waiting -= 1
+        LIVE.depth = url.depth
+        self.ended.append(fetched(self.slot, url, outcome, response, self.clock(), error))
+
+    def _archive_robots(self, errand: Errand, response: Response) -> None:
+        url = Waiting(errand.url, 0, 0, "", False)
+        self.ended.append(fetched(self.slot, url, ROBOTS_TXT, response, 0.0, response.error))
+
+    def _hand_on(self) -> Iterator[Fetched]:
+        ended, self.ended = self.ended, []
+        yield from ended
+
+
+def fetched(
+    slot: Slot, url: Waiting, outcome: str, response: Response | None, now: float, error: str
+) -> Fetched:
+    """The end of a fetch; without a response when nothing was asked."""
+    if response is None:
+        return Fetched(slot, url, outcome, 0, b"", b"", b"", "", now, 0, error)
+    return Fetched(
+        slot=slot,
+        url=url,
+        outcome=outcome,
+        status=response.status,
+        head=response.head,
+        body=response.body,
+        request_head=response.request_head,
+        ip=response.ip,
+        fetched_at=response.started,
+        elapsed_ms=round(response.elapsed * 1000),
+        error=error,
+    )
+
+
+def may_be_told(url: Waiting) -> bool:
+    """Whether the referrer may be told: never a secure page's to a plain one (RFC 9110 §10.1.3)."""
+    secure_to_plain = url.referrer.startswith("https:") and url.url.startswith("http:")
+    return bool(url.referrer) and not secure_to_plain
