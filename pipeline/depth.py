@@ -45,7 +45,9 @@ class CrawlDepth(beam.PTransform):  # type: ignore[misc]
 
         slots = states | "Plan" >> PlanSlots(s.fetchers, s.limit)
         fetched = slots | "Fetch" >> FetchPages(s.fetch)
-        archived = fetched.fetched | "Parse" >> ParsePages() | "Archive" >> ArchivePages(s.archive)
+        archived = (
+            fetched.fetched | "Parse" >> ParsePages(s.agent) | "Archive" >> ArchivePages(s.archive)
+        )
         recorded = (
             archived.pages
             | "Normalize" >> NormalizeUrls()

@@ -54,12 +54,12 @@ def run_rounds(opened: Crawl, deadline: float | None, progress: Progress) -> End
         opened = opened._replace(last=last)
         sweep(opened)
         if last is None or last.round == before:
-            waits = what_waits(opened.states, settings.depth)
+            waits = what_waits(opened.states, settings.depth, settings.host_limit)
             if waits.hosts:
                 return Ended(
                     WORK_LEFT, "what is left may only be asked later", opened, rounds, waits
                 )
-            return Ended(FINISHED, f"depth {settings.depth} reached", opened, rounds)
+            return Ended(FINISHED, "depth or host limit reached", opened, rounds)
         rounds += last.round - before
         progress.committed(manifests_since(settings.out, before, last))
 

@@ -9,6 +9,7 @@ from transforms.archive import ArchiveStage
 from transforms.fetch import FetchStage
 from transforms.filter import FilterRules
 from transforms.pace import PacePolicy
+from transforms.robots import product_token
 from transforms.slot_fetcher import SlotPolicy
 from transforms.slot_rows import Budget
 from transforms.transport import FetchPolicy
@@ -20,6 +21,7 @@ class Stages(NamedTuple):
     fetchers: int
     limit: int | None
     fetch: FetchStage
+    agent: str  # the name that pages may address; "" when they are not heeded
     archive: ArchiveStage
     filter: FilterRules
 
@@ -70,5 +72,8 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
         "robots": "RFC 9309" if settings.robots else "ignored",
     }
     archive = ArchiveStage(settings.out, tuple((k, v) for k, v in description.items() if v))
+    agent = product_token(settings.user_agent) if settings.robots else ""
     rules = FilterRules(settings.scope, settings.seeds, settings.include, settings.exclude)
-    return Stages(settings.out, settings.shards, fetchers, settings.limit, fetch, archive, rules)
+    return Stages(
+        settings.out, settings.shards, fetchers, settings.limit, fetch, agent, archive, rules
+    )

@@ -61,7 +61,11 @@ def print_end(ended: Ended) -> int:
         code = FAILED
     if ended.waits:
         for host in ended.waits.hosts[:FAILED_SEEDS_SHOWN]:
-            print(f"  {host.host} waits until {iso_seconds(host.ready_at)} with {host.urls:,} URLs")
+            why = f" ({host.reason})" if host.reason else ""
+            until = iso_seconds(host.ready_at)
+            print(f"  {host.host} waits until {until} with {host.urls:,} URLs{why}")
+        if len(ended.waits.hosts) > FAILED_SEEDS_SHOWN:
+            print(f"  … and {len(ended.waits.hosts) - FAILED_SEEDS_SHOWN:,} more hosts")
     hint = f"; to go on: beamcrawl crawl -o {settings.out}" if ended.code == 3 else ""
     print(f"beamcrawl: {ended.reason}{hint}", file=sys.stderr)
     return code

@@ -8,14 +8,17 @@ from typing import NamedTuple
 import pyarrow.compute as pc
 
 from transforms import storage
-from transforms.hosts import read_hosts
+from transforms.hosts import HostRecord, read_hosts
 from transforms.records import ShardState
 
 
 class HostWaits(NamedTuple):
+    """A host with URLs that are due, when it may be asked, and why not before."""
+
     ready_at: float  # seconds since the epoch
     host: str
     urls: int
+    reason: str
 
 
 class Waits(NamedTuple):
@@ -24,8 +27,8 @@ class Waits(NamedTuple):
     hosts: tuple[HostWaits, ...]
 
 
-def what_waits(states: tuple[ShardState, ...], depth: int | None) -> Waits:
-    """Which hosts still have URLs within `depth`, and when each may be asked."""
+def what_waits(states: tuple[ShardState, ...], depth: int | None, host_limit: int | None) -> Waits:
+    """Which hosts still have URLs within `depth` and their budget, and when each may be asked."""
     found = []
     for state in states:
         urls: Counter[str] = Counter()
@@ -37,6 +40,7 @@ def what_waits(states: tuple[ShardState, ...], depth: int | None) -> Waits:
                 urls[row["values"]] += row["counts"]
         records = read_hosts(state.hosts, urls)
         for host, count in urls.items():
-            ready_at = records[host].ready_at if host in records else 0.0
-            found.append(HostWaits(ready_at, host, count))
+            record = records.get(host) or HostRecord(host)
+            if host_limit is None or record.fetched < host_limit:
+                found.append(HostWaits(record.ready_at, host, count, record.reason))
     return Waits(tuple(sorted(found)))

@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from fastwarc.warc import ArchiveIterator
+from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from pipeline.driver import FINISHED, WORK_LEFT
 from pipeline.manifest import read_manifests
@@ -44,13 +44,12 @@ def assert_whole(out, port: int) -> None:
     named = {path for m in manifests for paths in m.files.values() for path in paths}
     there = {str(path) for kind in ("pages", "links", "warc") for path in out.glob(f"{kind}/*/*")}
     assert there == named
-    assert not [path for path in out.rglob("*.part")]
-    archived = [
-        record.headers["WARC-Target-URI"]
-        for path in out.glob("warc/*/*")
-        for record in ArchiveIterator(open(path, "rb"))
-        if record.headers["WARC-Type"] == "response"
-    ]
+    assert not list(out.rglob("*.part"))
+    archived = []
+    for path in out.glob("warc/*/*"):
+        with open(path, "rb") as file:
+            for record in ArchiveIterator(file, record_types=WarcRecordType.response):
+                archived.append(record.headers["WARC-Target-URI"])
     pages = [url for url in archived if not url.endswith("/robots.txt")]
     fetched = [u for u, o in outcomes(out).items() if o != records.ROBOTS_DENIED]
     assert sorted(pages) == sorted(fetched)

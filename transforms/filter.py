@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
-from transforms.records import Page
+from transforms.records import NOFOLLOW_MARK, Page
 from transforms.urls import host_of
 
 SCOPES = ("page", "prefix", "host", "domain", "any")
@@ -22,7 +22,8 @@ SCHEME = "scheme"  # neither http nor https
 SCOPE = "scope"  # outside --scope
 EXCLUDED = "excluded"  # matches an --exclude
 NOT_INCLUDED = "not_included"  # matches no --include
-REASONS = (SCHEME, SCOPE, EXCLUDED, NOT_INCLUDED)
+NOFOLLOW = "nofollow"  # says its page; of the link, not of the URL: another link may admit it
+REASONS = (NOFOLLOW, SCHEME, SCOPE, EXCLUDED, NOT_INCLUDED)
 
 _CACHE_URLS = 100_000  # verdicts remembered: most links of a page stood on the last one too
 
@@ -112,18 +113,21 @@ class _FilterUrls(beam.DoFn):  # type: ignore[misc]
             self.redirected = page.slot.scope
             self.filter = UrlFilter(self.rules, self.redirected)
             self.verdicts: dict[str, str | None] = {}
-        verdicts, refused = self.verdicts, []
+        verdicts = self.verdicts
+        refused: list[str | None] = []
         if len(verdicts) > _CACHE_URLS:
             verdicts.clear()
         for url, kind in page.links:
-            if kind == "redirect":
+            if kind.endswith(NOFOLLOW_MARK):
+                refused.append(NOFOLLOW)
+            elif kind == "redirect":
                 refused.append(self.filter.refusal(url, of_seed=page.url.seed))
-                continue
-            try:
-                refused.append(verdicts[url])
-            except KeyError:
-                reason = verdicts[url] = self.filter.refusal(url)
-                refused.append(reason)
+            else:
+                try:
+                    refused.append(verdicts[url])
+                except KeyError:
+                    reason = verdicts[url] = self.filter.refusal(url)
+                    refused.append(reason)
         return [page._replace(refused=refused)]
 
 

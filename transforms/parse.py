@@ -13,17 +13,41 @@ import apache_beam as beam
 from transforms.fingerprints import fingerprint_content
 from transforms.html import parse_document
 from transforms.http_head import first, parse_head
-from transforms.records import NOT_MODIFIED, PAGE, REDIRECT, Fetched, Link, Page
+from transforms.records import (
+    NOFOLLOW_MARK,
+    NOT_MODIFIED,
+    PAGE,
+    REDIRECT,
+    Fetched,
+    Link,
+    Page,
+)
 from transforms.refresh import parse_refresh
+from transforms.robots_meta import Directives, directives
 from transforms.urls import resolve
 
 
-def parse_page(fetched: Fetched) -> Page:
-    """The page that a fetch brought home: its row, and its links as they were written."""
+def mark_nofollow(links: list[Link], which: frozenset[int] | None) -> list[Link]:
+    """The links with those not to be followed (None: all) marked, and behind all others.
+
+    A target that is also linked without the mark may be followed: of two links to one
+    URL the first counts.
+    """
+    marked = range(len(links)) if which is None else which
+    others = [link for index, link in enumerate(links) if index not in marked]
+    return others + [Link(links[i].url, links[i].kind + NOFOLLOW_MARK) for i in sorted(marked)]
+
+
+def parse_page(fetched: Fetched, agent: str) -> Page:
+    """The page that a fetch brought home: its row, and its links as they were written.
+
+    `agent` is the name that directives for robots may address; "" obeys none.
+    """
     headers = parse_head(fetched.head)
     url = fetched.url.url
     content_type = first(headers, "content-type")
     base, encoding, title, redirect_to = url, "utf-8", "", ""
+    wishes = Directives()
     links: list[Link] = []
     if fetched.outcome == REDIRECT:
         redirect_to = resolve(url, first(headers, "location")) or ""
@@ -31,10 +55,15 @@ def parse_page(fetched: Fetched) -> Page:
     elif fetched.outcome == PAGE:
         document = parse_document(fetched.body, content_type, url)
         base, encoding, title = document.base, document.encoding, document.title
-        links = document.links
         refresh = parse_refresh(first(headers, "refresh")) if "refresh" in headers else None
+        links = document.links
         if refresh is not None and refresh[1]:
             links = [*links, Link(refresh[1], "refresh")]
+        if agent and (document.robots or "x-robots-tag" in headers):
+            tags = headers.get("x-robots-tag", ())
+            wishes = directives(document.robots, tags, agent, fetched.fetched_at)
+        if agent and (document.nofollow or wishes.nofollow):
+            links = mark_nofollow(links, None if wishes.nofollow else document.nofollow)
     return Page(
         slot=fetched.slot,
         url=fetched.url,
@@ -54,16 +83,25 @@ def parse_page(fetched: Fetched) -> Page:
         encoding=encoding,
         links=links,
         refused=[],
+        noindex=wishes.noindex,
+        noarchive=wishes.noarchive,
     )
 
 
 class _ParsePages(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, agent: str) -> None:
+        self.agent = agent
+
     def process(self, fetched: Fetched) -> Iterator[tuple[Fetched, Page]]:
-        yield fetched, parse_page(fetched)
+        yield fetched, parse_page(fetched, self.agent)
 
 
 class ParsePages(beam.PTransform):  # type: ignore[misc]
     """Fetched → (Fetched, Page)."""
 
+    def __init__(self, agent: str) -> None:
+        super().__init__()
+        self.agent = agent
+
     def expand(self, fetched: beam.PCollection) -> beam.PCollection:
-        return fetched | beam.ParDo(_ParsePages())
+        return fetched | beam.ParDo(_ParsePages(self.agent))

@@ -22,6 +22,7 @@ from transforms.dedup_content import ContentSeen
 from transforms.fingerprints import fingerprint_url, shard_of_content, shard_of_url
 from transforms.grouping import at_the_end
 from transforms.records import (
+    NOFOLLOW_MARK,
     PAGE,
     ROBOTS_TXT,
     ContentBlock,
@@ -94,6 +95,7 @@ def page_table(pages: list[Page]) -> pa.Table:
         "duplicate_of": pa.nulls(len(pages), pa.string()),
         "redirect_to": [page.redirect_to or None for page in pages],
         "title": [page.title or None for page in pages],
+        "noindex": [page.noindex for page in pages],
         "referrer": [page.url.referrer or None for page in pages],
         "error": [page.error or None for page in pages],
         "etag": [page.etag or None for page in pages],
@@ -113,7 +115,7 @@ def link_table(chunk: Chunk, links: np.ndarray) -> pa.Table:
     urls = list(chunk.targets)
     targets = [urls[index] for index in target_urls]
     reasons = words(chunk.reasons[index] for index in target_urls)
-    kinds = list(chunk.kinds)
+    kinds = [kind.removesuffix(NOFOLLOW_MARK) for kind in chunk.kinds]
     is_redirect = np.array([name == "redirect" for name in kinds], bool)[kind]
     depths = np.array([pages[index].url.depth for index in source_pages], np.int32)
     seeds = np.array([pages[index].url.seed for index in source_pages], bool)

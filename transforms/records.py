@@ -100,11 +100,14 @@ class Fetched(NamedTuple):
     error: str
 
 
+NOFOLLOW_MARK = " nofollow"  # ends the kind of a link that is not to be followed
+
+
 class Link(NamedTuple):
     """A link as found, or after `Normalize` as resolved: `url` is then absolute."""
 
     url: str
-    kind: str  # a, area, link, frame, iframe, refresh, redirect
+    kind: str  # a, area, link, frame, iframe, refresh, redirect; see also NOFOLLOW_MARK
 
 
 class Page(NamedTuple):
@@ -128,6 +131,8 @@ class Page(NamedTuple):
     encoding: str  # the codec of the page, for the queries of its links
     links: list[Link]
     refused: list[str | None]  # for each link after `Filter`: why not; None is admitted
+    noindex: bool = False
+    noarchive: bool = False  # its body is not to be kept
     warc_file: str = ""
     warc_offset: int = -1
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from transforms import layout, storage
+from transforms.filter import NOFOLLOW
 from transforms.fingerprints import shard_of_url
 from transforms.grouping import GroupParts, Parts
 from transforms.records import (
@@ -62,6 +63,10 @@ def first_links(links: pa.Table, duplicates: np.ndarray) -> pa.Table:
     """
     if len(duplicates):
         links = links.filter(~np.isin(links["source_fingerprint"].to_numpy(), duplicates))
+    # Not a word about the URL: another page may link to it without such a mark.
+    links = links.filter(
+        pc.not_equal(pc.fill_null(links["refused"].cast(pa.string()), ""), NOFOLLOW)
+    )
     return links.take(best_first(links, "target_fingerprint"))
 
 

@@ -40,6 +40,7 @@ PAGES = pa.schema(
         ("duplicate_of", pa.string()),
         ("redirect_to", pa.string()),
         ("title", pa.string()),
+        ("noindex", pa.bool_()),
         ("referrer", pa.string()),
         ("error", pa.string()),
         ("etag", pa.string()),
