@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 import apache_beam as beam
 
@@ -24,9 +25,7 @@ def deal_slots(states: Iterable[ShardState], fetchers: int, limit: int | None) -
     waiting = [state for state in states if state.waiting]
     left = None if limit is None else limit - sum(state.pages for state in states)
     count = min(fetchers, len(waiting))
-    if left is not None:
-        count = min(count, left)
-    if count <= 0:
+    if count == 0 or (left is not None and left <= 0):
         return []
     hands: list[list[ShardState]] = [[] for _ in range(count)]
     loads = [(0, slot) for slot in range(count)]
@@ -34,17 +33,28 @@ def deal_slots(states: Iterable[ShardState], fetchers: int, limit: int | None) -
         load, slot = heapq.heappop(loads)
         hands[slot].append(state)
         heapq.heappush(loads, (load + state.waiting, slot))
+    by_slot = [load for load, _ in sorted(loads, key=itemgetter(1))]
+    shares = [None] * count if left is None else share_out(left, by_slot)
+    scope = tuple(sorted({url for state in states for url in state.scope}))
     return [
-        Slot(
-            slot=slot,
-            round=states[0].round,
-            attempt="",
-            states=tuple(hand),
-            limit=None if left is None else left // count + (slot < left % count),
-            scope=tuple(sorted({url for state in states for url in state.scope})),
-        )
-        for slot, hand in enumerate(hands)
+        Slot(slot, states[0].round, "", tuple(hand), share, scope)
+        for slot, (hand, share) in enumerate(zip(hands, shares, strict=True))
+        if share != 0
     ]
+
+
+def share_out(limit: int, loads: list[int]) -> list[int]:
+    """`limit` shared out by load, to the last one.
+
+    >>> share_out(10, [30, 10]), share_out(1, [5, 5])
+    ([8, 2], [1, 0])
+    """
+    total = sum(loads)
+    shares = [limit * load // total for load in loads]
+    by_remainder = sorted(range(len(loads)), key=lambda slot: -(limit * loads[slot] % total))
+    for slot in by_remainder[: limit - sum(shares)]:
+        shares[slot] += 1
+    return shares
 
 
 class _PlanSlots(beam.DoFn):  # type: ignore[misc]
