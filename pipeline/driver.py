@@ -54,6 +54,9 @@ def run_rounds(opened: Crawl, deadline: float | None, progress: Progress) -> End
         opened = opened._replace(last=last)
         sweep(opened)
         if last is None or last.round == before:
+            reason = why_end(opened, deadline)
+            if reason:  # it came while the job began
+                return Ended(*reason, opened, rounds)
             waits = what_waits(opened.states, settings.depth, settings.host_limit)
             if waits.hosts:
                 return Ended(

@@ -18,7 +18,7 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from transforms.charset import decode, sniff_encoding
-from transforms.html_scan import Element, scan
+from transforms.html_scan import Element, is_tame, scan
 from transforms.records import Link
 from transforms.refresh import parse_refresh
 from transforms.urls import MAX_URL, resolve
@@ -29,26 +29,6 @@ from transforms.urls import MAX_URL, resolve
 MAX_LINKS = 10_000
 MAX_TITLE = 500  # characters
 MAX_ROBOTS = 16  # different names of <meta> with directives
-
-# How large a page may be for a tree to be made of it. Lexbor's time grows with tags times
-# depth and with the square of one tag's attributes, its memory with what the adoption
-# agency copies: every formatting element left open, again in every paragraph (HTML
-# §13.2.4.3). Within these bounds the worst pages that were found took 1.2 s and 350 MB,
-# about the delay between two pages of a host.
-MAX_TREE_BYTES = 128 * 1024
-MAX_TREE_TAGS = 20_000
-MAX_TREE_COPIES = 1_000_000
-
-# Formatting elements with attributes. The HTML Standard keeps three equal ones open at
-# most (§13.2.4.3), and three of each of the names without attributes. A match without its
-# ">" is no regular tag: nothing is known of what it equals.
-_FORMATTING = re.compile(
-    rb"""<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\t\n\f\r /])
-    (?:[\t\n\f\r /]++[^\t\n\f\r /<>="']++(?:=(?:"[^"<>]*+"|'[^'<>]*+'|[^\t\n\f\r <>"']++))?+)*+
-    [\t\n\f\r /]*+>?""",
-    re.VERBOSE,
-)
-_PLAIN_FORMATTING = 13
 
 _WO_EVENTS = 1  # of LexborDocumentOptions: no copying into <selectedcontent>
 # Shorter is faster: with the names of the elements that have a href it takes 50% longer.
@@ -88,6 +68,8 @@ _UNKNOWN_TYPES = ("", "unknown/unknown", "application/unknown", "*/*")
 _XHTML_TYPES = ("application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 _XML_ENTITIES = ("amp;", "lt;", "gt;", "quot;", "apos;")
 _AMPERSAND = re.compile(rb"&(?!#[0-9a-zA-Z]+;)([a-zA-Z][a-zA-Z0-9]*;|)")
+_ELEMENTS = ("a", "area", "base", "frame", "iframe", "link", "meta", "title")
+_ATTRIBUTES = ("href", "src", "rel", "type", "name", "http-equiv", "content")
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
@@ -150,7 +132,7 @@ def _as_utf8(body: bytes, encoding: str) -> bytes:
 
 
 def _read_html(source: bytes) -> Iterator[Element]:
-    if not _is_tame(source):
+    if not is_tame(source):
         yield from scan(source)
         return
     tree = LexborHTMLParser(source, options=_WO_EVENTS)
@@ -161,22 +143,6 @@ def _read_html(source: bytes) -> Iterator[Element]:
         yield "title", {"": title.text()}
     for node in tree.css(_WANTED):
         yield node.tag or "", node.attributes
-
-
-def _is_tame(source: bytes) -> bool:
-    """Whether a tree of this page is sure to stay small."""
-    tags = source.count(b"<")
-    if tags > MAX_TREE_TAGS or len(source) > MAX_TREE_BYTES:
-        return False
-    # Of n tags some are left open and the others copy them: (n / 2)² at most.
-    if tags * tags <= 4 * MAX_TREE_COPIES:
-        return True
-    # A copy in lower case is cheaper than a pattern that ignores case.
-    formatting = _FORMATTING.findall(source.lower())
-    regular = {tag for tag in formatting if tag.endswith(b">")}
-    irregular = sum(not tag.endswith(b">") for tag in formatting)
-    left_open = irregular + 3 * (_PLAIN_FORMATTING + len(regular))
-    return left_open * tags <= MAX_TREE_COPIES
 
 
 def _is_drawn(title: LexborNode) -> bool:
@@ -202,9 +168,11 @@ def _read_xml(source: bytes, recover: bool) -> Iterator[Element]:
     if root is None:
         return
     etree.strip_elements(root, _XHTML + "template", "template", with_tail=False)
-    for element in root.iter(_XHTML + "*", "{}*"):
+    names = [space + name for space in (_XHTML, "") for name in _ELEMENTS]
+    for element in root.iter(*names):
         name = element.tag.removeprefix(_XHTML)
-        attributes = dict(element.attrib)
+        # One by one: `items()` takes the square of the number of attributes.
+        attributes = {attribute: element.get(attribute) for attribute in _ATTRIBUTES}
         if name == "title":
             # Not what stands within children: those could be entities, and huge.
             attributes[""] = (element.text or "") + "".join(c.tail or "" for c in element)
@@ -242,8 +210,8 @@ def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
         elif name == "meta":
             kind, href = "refresh", _refresh_target(attributes)
             if len(robots) < MAX_ROBOTS and _is_directive(attributes):
-                name = (attributes["name"] or "").strip().lower()
-                robots.append((name, attributes["content"] or ""))
+                agent = (attributes["name"] or "").strip().lower()
+                robots.append((agent, attributes["content"] or ""))
         elif name == "title":
             title = title or attributes.get("") or ""
         elif name == "base":

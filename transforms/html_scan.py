@@ -17,6 +17,26 @@ from html.entities import html5
 # A tag's name in lower case and its attributes; a title has its text under "".
 Element = tuple[str, dict[str, str | None]]
 
+# How large a page may be for a tree to be made of it. Lexbor's time grows with tags times
+# depth and with the square of one tag's attributes, its memory with what the adoption
+# agency copies: every formatting element left open, again in every paragraph (HTML
+# §13.2.4.3). Within these bounds the worst pages that were found took 1.2 s and 350 MB,
+# about the delay between two pages of a host.
+MAX_TREE_BYTES = 128 * 1024
+MAX_TREE_TAGS = 20_000
+MAX_TREE_COPIES = 1_000_000
+
+# Formatting elements with attributes. The HTML Standard keeps three equal ones open at
+# most (§13.2.4.3), and three of each of the names without attributes. A match without its
+# ">" is no regular tag: nothing is known of what it equals.
+_FORMATTING = re.compile(
+    rb"""<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\t\n\f\r /])
+    (?:[\t\n\f\r /]++[^\t\n\f\r /<>="']++(?:=(?:"[^"<>]*+"|'[^'<>]*+'|[^\t\n\f\r <>"']++))?+)*+
+    [\t\n\f\r /]*+>?""",
+    re.VERBOSE,
+)
+_PLAIN_FORMATTING = 13
+
 _WANTED = "a|area|base|frame|iframe|link|meta|title"
 _WANTED_NAMES = frozenset(_WANTED.encode().split(b"|"))
 
@@ -62,6 +82,22 @@ _REFERENCE = re.compile(
 )
 
 
+def is_tame(source: bytes) -> bool:
+    """Whether a tree of this page is sure to stay small."""
+    tags = source.count(b"<")
+    if tags > MAX_TREE_TAGS or len(source) > MAX_TREE_BYTES:
+        return False
+    # Of n tags some are left open and the others copy them: (n / 2)² at most.
+    if tags * tags <= 4 * MAX_TREE_COPIES:
+        return True
+    # A copy in lower case is cheaper than a pattern that ignores case.
+    formatting = _FORMATTING.findall(source.lower())
+    regular = {tag for tag in formatting if tag.endswith(b">")}
+    irregular = sum(not tag.endswith(b">") for tag in formatting)
+    left_open = irregular + 3 * (_PLAIN_FORMATTING + len(regular))
+    return left_open * tags <= MAX_TREE_COPIES
+
+
 def scan(source: bytes) -> Iterator[Element]:
     """The elements of a page in UTF-8 that may hold links or speak of it, in their order.
 
@@ -91,7 +127,8 @@ def scan(source: bytes) -> Iterator[Element]:
             if name in _WANTED_NAMES and not templates and not drawn:
                 found = _attributes(tag)
                 if name == b"title" and text:
-                    found[""] = _unescape(text.decode("utf-8", "replace"))
+                    # Longer is no title; and Python reads no number of 4300 digits.
+                    found[""] = unescape(text[:4000].decode("utf-8", "replace"))
                 yield name.decode(), found
 
 
