@@ -6,7 +6,6 @@ if [ ! -e "$stamp" ]; then
   echo "setting up .venv from $requirements (once) …" >&2
   [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements"
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . \
-    || .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
   touch "$stamp"
 fi

@@ -18,7 +18,7 @@ def run() -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     with demoweb.serve_demo() as web:
         options = ["-o", FOLDER, "--scope", "any", "--exclude", r"\.invalid/"]
-        pace = ["--delay", "0.05", "--patience", "5s", "--allow-private"]
+        pace = ["--delay", "0.05", "--adaptive", "0", "--retries", "1", "--allow-private"]
         print(f"crawling the demo web at {web.url()} (it lives as long as this command)\n")
         code = main(["crawl", web.url(), *options, *pace])
     print(f"\nThe same again:  .venv/bin/beamcrawl status {FOLDER}")

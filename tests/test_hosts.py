@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from transforms.hosts import HOSTS, HostRecord, merge_host_runs, read_hosts, write_hosts
 from transforms.robots_cache import RobotsRecord
+from transforms.storage import read_bytes
 
 ROBOTS = RobotsRecord(
     "https://a.example", body=b"User-agent: *\nDisallow: \xff\x00", expires_at=1e9 + 0.25
@@ -51,7 +52,7 @@ def test_write_hosts_does_not_depend_on_the_order(tmp_path):
     records = [HostRecord(name) for name in ("c", "a", "b")]
     one = write_hosts(f"{tmp_path}/one.parquet", records)
     two = write_hosts(f"{tmp_path}/two.parquet", reversed(records))
-    assert open(one, "rb").read() == open(two, "rb").read()
+    assert read_bytes(one) == read_bytes(two)
 
 
 RUN = st.dictionaries(st.sampled_from("abcd"), st.floats(0, 1e9))

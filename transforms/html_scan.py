@@ -104,6 +104,7 @@ def scan(source: bytes) -> Iterator[Element]:
     >>> list(scan(b"<a href='/x?a=1&amp;b=2'>x</a> <!-- <a href=/y> -->"))
     [('a', {'href': '/x?a=1&b=2'})]
     """
+    source = source.replace(b"\0", "\ufffd".encode())
     lower = source.lower()
     position = templates = drawings = 0
     while match := _NEXT.match(lower, position):
@@ -137,14 +138,10 @@ def _attributes(source: bytes) -> dict[str, str | None]:
     text = source.decode("utf-8", "replace")
     for name, equals, double, single, bare in _NAME_AND_VALUE.findall(text):
         value = double or single or bare
-        if "&" in value or "\0" in value:
-            value = _unescape(value)
+        if "&" in value:
+            value = _REFERENCE.sub(_character, value)
         attributes.setdefault(name.lower(), value if equals else None)
     return attributes
-
-
-def _unescape(value: str) -> str:
-    return _REFERENCE.sub(_character, value.replace("\0", "\ufffd"))
 
 
 def _character(reference: re.Match[str]) -> str:
