@@ -20,5 +20,5 @@ setup(
     packages=find_packages(include=["pipeline", "pipeline.*", "transforms", "transforms.*"]),
     python_requires=">=3.11",
     install_requires=REQUIRED,
-    entry_points={"console_scripts": ["beamcrawl=pipeline.cli:main"]},
+    entry_points={"console_scripts": ["beamcrawl=pipeline.__main__:run"]},
 )

@@ -12,13 +12,15 @@ from apache_beam.runners.runner import create_runner
 
 from pipeline.depth import CrawlDepth
 from pipeline.options import Settings, UsageError
+from pipeline.short_jobs import Options, tune
 from pipeline.stages import stages_of
 from transforms.records import ShardState
 
 
 def run_depths(settings: Settings, states: tuple[ShardState, ...], deadline: float | None) -> None:
     """Run the next depths from `states` to the end. Raises what the job raised."""
-    options = PipelineOptions([*settings.beam])
+    tune()
+    options = Options([*settings.beam])
     fetchers = settings.fetchers or default_fetchers(options)
     runner = runner_of(options)
     # In this process a failure is raised, and told in one line; no need to log it as well.

@@ -56,7 +56,7 @@ def factor(text: str) -> float:
 
 def at_least(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not text.strip().lstrip("-").isdigit() or int(text) < least:
+        if not re.fullmatch(r"-?[0-9]+", text.strip()) or int(text) < least:
             raise ValueError(f"{text!r} is not a whole number of at least {least}")
         return int(text)
 

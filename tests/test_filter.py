@@ -8,7 +8,9 @@ from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.crawling import outcomes, run_crawl
 from tests.samples import SLOT, make_page, make_waiting, pipeline_of_stage
+from tests.webserver import Answer, Request, serve
 from transforms import filter as filter_
 from transforms.filter import (
     EXCLUDED,
@@ -255,3 +257,28 @@ def test_filter_urls_refuses_a_marked_link_before_all_else_and_forgets_it():
         [SCHEME, None],
         [NOFOLLOW, NOFOLLOW],
     ]
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="a URL is decided once, ever: what was refused for the scope stays refused when, in "
+    "the same round, the redirect of a seed takes its host into the scope",
+)
+def test_crawl_follows_a_link_that_was_found_before_the_scope_grew(tmp_path):
+    one, two, moved = ("127.0.0.32", "127.0.0.33", "127.0.0.34")
+
+    def answer(request: Request) -> Answer:
+        deep = f"http://{moved}:{request.port}/deep"
+        pages = {
+            (one, "/"): Answer(body=f"one <a href={deep}>".encode()),
+            (two, "/"): Answer(301, headers=(("Location", f"http://{moved}:{request.port}/"),)),
+            (moved, "/"): Answer(body=f"moved <a href={deep}>".encode()),
+            (moved, "/deep"): Answer(body=b"deep"),
+        }
+        return pages.get((request.host, request.path), Answer(404))
+
+    with serve(answer, [one, two, moved]) as web:
+        run_crawl(tmp_path, web.url(), web.url("/", two))
+        found = outcomes(tmp_path)
+        assert found[web.url("/", moved)] == "page"
+        assert web.url("/deep", moved) in found

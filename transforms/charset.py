@@ -19,8 +19,8 @@ from functools import lru_cache
 import chardet
 import webencodings
 
-# Bytes that the detector sees, from shortly before the first that is not ASCII: 32 KiB
-# cost about 1.4 ms, and more bytes made no result better.
+# Bytes that the detector sees, from shortly before the first that is not ASCII. 32 KiB
+# take 1.5 ms, 5 ms at worst; with less, Greek and Romanian pages were mistaken more often.
 SAMPLE = 32 * 1024
 _LEAD_IN = 64
 
@@ -38,7 +38,7 @@ _UTF16 = ("utf-16-le", "utf-16-be")
 _CODECS = {
     "gbk": "gb18030",
     "big5": "big5hkscs",
-    "euc-jp": "euc_jp",
+    "euc-jp": "euc_jis_2004",  # has the circled digits, which Python's euc_jp lacks
     "euc-kr": "cp949",
     "iso-2022-jp": "iso2022_jp",
     "shift_jis": "cp932",
@@ -58,11 +58,7 @@ _DETECTABLE = (
     *("iso-8859-2", "iso-8859-5", "iso-8859-6", "iso-8859-7", "iso-8859-8", "windows-874"),
     *(f"windows-{page}" for page in range(1250, 1259)),
 )
-_DETECTED = {
-    "euc_jis_2004": "euc_jp",
-    "shift_jis_2004": "cp932",
-    "iso2022_jp_2": "iso2022_jp",
-}
+_DETECTED = {"shift_jis_2004": "cp932", "iso2022_jp_2": "iso2022_jp"}
 # 0x80 to 0x9F are control characters in ISO-8859 and letters or quotes in windows-125x.
 # No page has the former.
 _WITHOUT_CONTROLS = {"iso8859-2": "cp1250", "iso8859-7": "cp1253", "iso8859-8": "cp1255"}
@@ -101,7 +97,7 @@ def sniff_encoding(body: bytes, content_type: str) -> str:
     for bom, codec in _BOMS:
         if body.startswith(bom):
             return codec
-    declared = labelled(content_type)
+    declared = _named_in(content_type)
     if declared:
         return declared
     head = body[:_PRESCANNED]
@@ -117,8 +113,8 @@ def decode(body: bytes, codec: str) -> str:
     return body.decode(codec, "replace").removeprefix("\ufeff")
 
 
-def labelled(content: str) -> str:
-    """The codec that the charset parameter of a Content-Type names; "" for none known."""
+def _named_in(content: str) -> str:
+    """The codec that the charset in a Content-Type names; "" when it names none known."""
     match = _CHARSET.search(content)
     return _codec(match[1]) if match else ""
 
@@ -157,7 +153,7 @@ def _meta_codec(source: bytes) -> str:
     if label is not None:
         return _codec(label)
     if attributes.get(b"http-equiv", "").lower() == "content-type":
-        return labelled(attributes.get(b"content", ""))
+        return _named_in(attributes.get(b"content", ""))
     return ""
 
 

@@ -136,13 +136,21 @@ def _read_html(source: bytes) -> Iterator[Element]:
         yield from scan(source)
         return
     tree = LexborHTMLParser(source, options=_WO_EVENTS)
-    title = tree.css_first("title")
-    if title is not None and _is_drawn(title):
-        title = next((node for node in tree.css("title") if not _is_drawn(node)), None)
-    if title is not None:
-        yield "title", {"": title.text()}
+    for title in _titles(tree):
+        yield "title", {"": title}
     for node in tree.css(_WANTED):
         yield node.tag or "", node.attributes
+
+
+def _titles(tree: LexborHTMLParser) -> list[str]:
+    """The text of the first title, or of all where the first is none."""
+    first = tree.css_first("title")
+    if first is None:
+        return []
+    text = first.text()
+    if text.strip() and not _is_drawn(first):
+        return [text]
+    return [title.text() for title in tree.css("title") if not _is_drawn(title)]
 
 
 def _is_drawn(title: LexborNode) -> bool:
@@ -213,7 +221,7 @@ def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
                 agent = (attributes["name"] or "").strip().lower()
                 robots.append((agent, attributes["content"] or ""))
         elif name == "title":
-            title = title or attributes.get("") or ""
+            title = title or " ".join((attributes.get("") or "").split())
         elif name == "base":
             base = base or attributes.get("href") or ""
         if not href or len(href) > MAX_URL:
@@ -229,7 +237,7 @@ def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
         elif known[1] and not nofollow:
             found[target] = known[0], False
     return Document(
-        title=" ".join(title.split())[:MAX_TITLE],
+        title=title[:MAX_TITLE],
         base=_base(url, base, encoding),
         encoding=encoding,
         links=[link for link, _ in found.values()],

@@ -54,10 +54,10 @@ _ATTRIBUTES = rf"""(?:[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+
 _STARTS = rf"(?:{_WANTED}|{_TEXT}|plaintext|svg|template)(?=[\t\n\f\r />])"
 _ENDS = r"(?:svg|template)(?=[\t\n\f\r />])"
 
-# Everything up to the next tag of interest, and that tag. All repetition is possessive,
-# and what is not closed ends with the page: so no tag is ever read twice. `end` is empty
-# when the page ends within the tag. For bytes in lower case: much faster than a pattern
-# that ignores case. The common kinds of tag stand first.
+# Everything up to the next tag of interest, and that tag: its slash, name, attributes, and
+# its ">" unless the page ends before. All repetition is possessive, and what is not closed
+# ends with the page, so that no tag is ever read twice. For bytes in lower case, which is
+# much faster than a pattern that ignores case. The common kinds of tag stand first.
 _NEXT = re.compile(
     rf"""(?: [^<]*+<(?:
         /(?!svg|template)[a-z0-9]++>
@@ -68,7 +68,7 @@ _NEXT = re.compile(
       | /(?![a-z])[^>]*+>?
       | (?![a-z/!?])
     ))*+
-    [^<]*+<(?P<slash>/?)(?P<name>{_STARTS})(?P<attributes>{_ATTRIBUTES})(?P<end>>|\Z)""".encode(),
+    [^<]*+<(/?)({_STARTS})({_ATTRIBUTES})(>|\Z)""".encode(),
     re.DOTALL | re.VERBOSE,
 )
 _NAME_AND_VALUE = re.compile(
@@ -87,15 +87,19 @@ def is_tame(source: bytes) -> bool:
     tags = source.count(b"<")
     if tags > MAX_TREE_TAGS or len(source) > MAX_TREE_BYTES:
         return False
-    # Of n tags some are left open and the others copy them: (n / 2)² at most.
-    if tags * tags <= 4 * MAX_TREE_COPIES:
+    # Of n start tags some are left open and the others copy them: (n / 2)² at most.
+    most = 4 * MAX_TREE_COPIES
+    if tags * tags <= most:
+        return True
+    starts = tags - source.count(b"</")
+    if starts * starts <= most:
         return True
     # A copy in lower case is cheaper than a pattern that ignores case.
     formatting = _FORMATTING.findall(source.lower())
     regular = {tag for tag in formatting if tag.endswith(b">")}
     irregular = sum(not tag.endswith(b">") for tag in formatting)
     left_open = irregular + 3 * (_PLAIN_FORMATTING + len(regular))
-    return left_open * tags <= MAX_TREE_COPIES
+    return left_open * starts <= MAX_TREE_COPIES
 
 
 def scan(source: bytes) -> Iterator[Element]:
@@ -108,17 +112,17 @@ def scan(source: bytes) -> Iterator[Element]:
     lower = source.lower()
     position = templates = drawings = 0
     while match := _NEXT.match(lower, position):
-        slash, name, attributes, end = match.group("slash", "name", "attributes", "end")
+        slash, name, end = match.group(1, 2, 4)
         position = match.end()
         if not end or name == b"plaintext":
             return
+        tag = source[match.start(3) : match.end(3)]
         if name == b"template":
             templates = max(0, templates + (-1 if slash else 1))
         elif name == b"svg":
-            if not attributes.endswith(b"/"):
+            if not tag.endswith(b"/"):
                 drawings = max(0, drawings + (-1 if slash else 1))
         else:
-            tag = source[slice(*match.span("attributes"))]
             text = None
             drawn = drawings and name in (b"title", b"style", b"script")
             if name in _END and not drawn:
@@ -126,22 +130,25 @@ def scan(source: bytes) -> Iterator[Element]:
                 start, position = position, closing.start() if closing else len(source)
                 text = source[start:position]
             if name in _WANTED_NAMES and not templates and not drawn:
-                found = _attributes(tag)
+                attributes = _attributes(tag)
                 if name == b"title" and text:
                     # Longer is no title; and Python reads no number of 4300 digits.
-                    found[""] = unescape(text[:4000].decode("utf-8", "replace"))
-                yield name.decode(), found
+                    attributes[""] = unescape(text[:4000].decode("utf-8", "replace"))
+                yield name.decode(), attributes
 
 
 def _attributes(source: bytes) -> dict[str, str | None]:
-    attributes: dict[str, str | None] = {}
-    text = source.decode("utf-8", "replace")
-    for name, equals, double, single, bare in _NAME_AND_VALUE.findall(text):
-        value = double or single or bare
-        if "&" in value:
-            value = _REFERENCE.sub(_character, value)
-        attributes.setdefault(name.lower(), value if equals else None)
-    return attributes
+    found = _NAME_AND_VALUE.findall(source.decode("utf-8", "replace"))
+    found.reverse()  # of two with one name the first counts
+    if b"&" in source:
+        return {
+            name.lower(): _REFERENCE.sub(_character, double or single or bare) if equals else None
+            for name, equals, double, single, bare in found
+        }
+    return {
+        name.lower(): double or single or bare if equals else None
+        for name, equals, double, single, bare in found
+    }
 
 
 def _character(reference: re.Match[str]) -> str:

@@ -34,7 +34,8 @@ def _beam() -> Any:
 def create(path: str) -> Iterator[IO[bytes]]:
     """A binary file to write. It appears under `path` when the block ends well."""
     if not is_local(path):
-        with _beam().create(path, mime_type="application/octet-stream") as remote:
+        # By its own lights Beam would compress what is called .gz: a WARC file, again.
+        with _beam().create(path, compression_type="uncompressed") as remote:
             yield remote
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
