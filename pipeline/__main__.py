@@ -1,5 +1,6 @@
 """The `beamcrawl` command."""
 
+import gc
 import os
 import sys
 
@@ -11,6 +12,8 @@ from pipeline.lean import absent
 
 
 def run() -> None:
+    # Millions of small records and hardly a cycle: look for cycles a hundredth as often.
+    gc.set_threshold(50_000, 20, 20)
     with absent("pandas"):
         sys.exit(main())
 

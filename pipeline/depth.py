@@ -62,5 +62,5 @@ class CrawlDepth(beam.PTransform):  # type: ignore[misc]
             contents.runs,
             fetched.reports,
             shards,
-        ) | "Dedup URL" >> DedupUrls(*store)
+        ) | "Dedup URL" >> DedupUrls(*store, s.filter)
         return (results, archived.files) | "Commit" >> CommitRound(*store)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pipeline.folder import Crawl, locked, open_crawl, sweep
 from pipeline.lean import import_beam_lean
-from pipeline.manifest import Manifest, last_manifest, read_manifests
+from pipeline.manifest import last_manifest, read_manifests
 from pipeline.options import Settings
 from pipeline.progress import Progress
 from pipeline.waiting import Waits, what_waits
@@ -53,7 +53,7 @@ def run_rounds(opened: Crawl, deadline: float | None, progress: Progress) -> End
         run_job(opened, deadline)
         last = last_manifest(settings.out)
         opened = opened._replace(last=last)
-        sweep(opened)
+        sweep(opened, since=before + 1)
         if last is None or last.round == before:
             reason = why_end(opened, deadline)
             if reason:  # it came while the job began
@@ -65,7 +65,7 @@ def run_rounds(opened: Crawl, deadline: float | None, progress: Progress) -> End
                 )
             return Ended(FINISHED, "depth or host limit reached", opened, rounds)
         rounds += last.round - before
-        progress.committed(manifests_since(settings.out, before, last))
+        progress.committed(read_manifests(settings.out, before + 1))
 
 
 def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
@@ -90,12 +90,6 @@ def run_job(opened: Crawl, deadline: float | None) -> None:
     from pipeline.job import run_depths
 
     run_depths(opened.settings, opened.states, deadline)
-
-
-def manifests_since(base: str, round_: int, last: Manifest) -> list[Manifest]:
-    if last.round == round_ + 1:
-        return [last]
-    return [manifest for manifest in read_manifests(base) if manifest.round > round_]
 
 
 @contextmanager

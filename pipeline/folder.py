@@ -5,15 +5,18 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from pipeline.manifest import (
+    STATE_PATHS,
     Manifest,
     last_manifest,
     publish,
+    read_manifests,
     state_from_dict,
     state_to_dict,
 )
@@ -118,7 +121,11 @@ def refuse_foreign(base: str) -> None:
     if not os.path.isdir(base):
         raise UsageError(f"{base} is a file; --out wants a folder")
     ours = {*layout.KINDS, "rounds", "lock", "STOP"}
-    foreign = sorted(set(os.listdir(base)) - ours)
+    foreign = sorted(
+        name
+        for name in set(os.listdir(base)) - ours
+        if not re.fullmatch(rf"crawl\.json\.\d+{re.escape(layout.TEMPORARY)}", name)
+    )
     if foreign:
         raise UsageError(
             f"{base} is not empty and holds no crawl (there is {foreign[0]}, but no crawl.json); "
@@ -130,34 +137,35 @@ def sweep_unstarted(base: str) -> None:
     """Remove what a run left that died before its crawl.json was written."""
     for kind in layout.KINDS:
         storage.delete(storage.list_files(f"{base}/{kind}"))
+    if storage.is_local(base) and os.path.isdir(base):
+        storage.delete([f"{base}/{name}" for name in os.listdir(base) if name.endswith(".part")])
 
 
-def sweep(crawl: Crawl) -> None:
-    """Remove files that no manifest names: of rounds that never happened, and of attempts
-    that did not count. Runs that were merged into others go too. What rounds added to the
-    frontier stays, as the record of where each URL was found first.
+def sweep(crawl: Crawl, since: int = 0) -> None:
+    """Remove files that no manifest names: of rounds that never happened, and, from round
+    `since` on, of attempts that did not count. Runs that were merged into others go too.
+    What rounds added to the frontier stays: it says where each URL was found first.
     """
     base, states = crawl.settings.out, crawl.states
-    round_ = states[0].round
     kept = {
         path
-        for kind in ("frontier", "visited", "contents", "hosts")
+        for kind in STATE_PATHS
         for state in (*states, *crawl.start)
         for path in getattr(state, kind)
     }
-    if crawl.last:
-        kept.update(path for paths in crawl.last.files.values() for path in paths)
+    for manifest in read_manifests(base, since):
+        kept.update(path for paths in manifest.files.values() for path in paths)
     for kind in (layout.PAGES, layout.LINKS, layout.WARC):
-        for number in (round_ - 1, round_, round_ + 1):
-            folder = layout.round_folder(base, kind, number)
-            storage.delete([path for path in storage.list_files(folder) if path not in kept])
+        oldest = layout.round_folder(base, kind, since)
+        found = storage.list_files(f"{base}/{kind}")
+        storage.delete([path for path in found if path >= oldest and path not in kept])
     for kind in (layout.VISITED, layout.CONTENTS, layout.HOSTS):
         found = storage.list_files(f"{base}/{kind}")
         storage.delete([path for path in found if path not in kept])
+    future = layout.round_folder(base, layout.FRONTIER, states[0].round)
     for path in storage.list_files(f"{base}/{layout.FRONTIER}"):
-        rolled_over = ".rest-" in path
-        future = path >= layout.round_folder(base, layout.FRONTIER, round_)
-        if path not in kept and (rolled_over or future or path.endswith(layout.TEMPORARY)):
+        passing = ".rest-" in path or ".held." in path or path.endswith(layout.TEMPORARY)
+        if path not in kept and (passing or path >= future):
             storage.delete([path])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
 import apache_beam as beam
@@ -70,6 +71,6 @@ def default_fetchers(options: PipelineOptions) -> int:
     """As many fetch slots as the runner has workers."""
     direct = options.view_as(DirectOptions)
     if direct.direct_running_mode == "multi_processing":
-        return max(1, int(direct.direct_num_workers))
+        return int(direct.direct_num_workers) or os.cpu_count() or 1  # as Beam reads a 0
     declared = options.get_all_options()
     return max(1, int(declared.get("parallelism") or 0), int(declared.get("num_workers") or 0))

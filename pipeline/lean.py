@@ -64,4 +64,3 @@ def import_beam_lean() -> None:
             import pipeline.job  # noqa: F401
     finally:
         gc.enable()
-        gc.freeze()

@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from pipeline.options import UsageError
 from transforms import layout, storage
 from transforms.records import ShardResult, ShardState, WarcFile
 
 FORMAT = 1
-_PATHS = ("frontier", "visited", "contents", "hosts")
+OPENING_ROUNDS = 8  # redirects of seeds that are waited for before the scope is settled
+STATE_PATHS = ("frontier", "visited", "contents", "hosts", "held")
 
 
 class CommitError(Exception):
@@ -54,9 +56,13 @@ def summarize(
         outcomes.update(result.settled.outcomes)
         refused.update(result.refused)
     scope = tuple(sorted({url for result in results for url in result.settled.scope}))
+    opening = any(result.state.seeds for result in results)
     states = tuple(
-        result.state._replace(scope=tuple(sorted({*result.state.scope, *scope})))
-        for result in results
+        state._replace(
+            scope=tuple(sorted({*state.scope, *scope})),
+            opening=opening and state.round < OPENING_ROUNDS,
+        )
+        for state in (result.state for result in results)
     )
     warcs = sorted(warcs)
     counts = {
@@ -106,6 +112,11 @@ def check_sums(results: list[ShardResult], shards: int) -> None:
                 f"shard {state.shard}: {sent[state.shard]} links were sent, "
                 f"{result.received} arrived"
             )
+        if sum(result.settled.outcomes.values()) != result.fetched:
+            raise CommitError(
+                f"shard {state.shard}: {result.fetched} fetches ended, "
+                f"{sum(result.settled.outcomes.values())} reached the pages table"
+            )
         if state.discovered != state.fetched + state.refused + state.waiting:
             raise CommitError(
                 f"shard {state.shard}: discovered {state.discovered} is not fetched "
@@ -124,9 +135,12 @@ def to_json(base: str, manifest: Manifest) -> bytes:
 
 
 def from_json(base: str, data: bytes) -> Manifest:
-    document = json.loads(data)
+    try:
+        document = json.loads(data)
+    except ValueError:
+        document = {}
     if document.pop("format", None) != FORMAT:
-        raise ValueError(f"not a manifest of format {FORMAT}")
+        raise UsageError(f"not a manifest of format {FORMAT}, in {base}; was it made by beamcrawl?")
     document["files"] = {
         kind: [f"{base}/{path}" for path in paths] for kind, paths in document["files"].items()
     }
@@ -136,13 +150,13 @@ def from_json(base: str, data: bytes) -> Manifest:
 
 def state_to_dict(base: str, state: ShardState) -> dict[str, Any]:
     record = state._asdict()
-    for name in _PATHS:
+    for name in STATE_PATHS:
         record[name] = [layout.relative(base, path) for path in record[name]]
     return record
 
 
 def state_from_dict(base: str, record: dict[str, Any]) -> ShardState:
-    paths = {name: tuple(f"{base}/{path}" for path in record[name]) for name in _PATHS}
+    paths = {name: tuple(f"{base}/{path}" for path in record[name]) for name in STATE_PATHS}
     return ShardState(**{**record, **paths, "scope": tuple(record["scope"])})
 
 
@@ -168,10 +182,12 @@ def publish(path: str, data: bytes) -> None:
         os.close(folder)
 
 
-def read_manifests(base: str) -> list[Manifest]:
-    """All committed rounds, oldest first."""
+def read_manifests(base: str, since: int = 0) -> list[Manifest]:
+    """The committed rounds from `since` on, oldest first."""
+    oldest = layout.manifest_file(base, since)
     paths = storage.list_files(layout.manifest_folder(base))
-    return [from_json(base, storage.read_bytes(path)) for path in paths if path.endswith(".json")]
+    wanted = [path for path in paths if path.endswith(".json") and path >= oldest]
+    return [from_json(base, storage.read_bytes(path)) for path in wanted]
 
 
 def last_manifest(base: str) -> Manifest | None:

@@ -31,6 +31,14 @@ def duration(text: str) -> float:
     return _quantity(text, _DURATION, "a duration such as 20s, 30m, 2h or 7d")
 
 
+def some_time(text: str) -> float:
+    """A duration of more than nothing."""
+    seconds = duration(text)
+    if seconds <= 0:
+        raise ValueError(f"{text!r} is no time at all; expected a duration such as 20s or 1m")
+    return seconds
+
+
 def size(text: str) -> int:
     """Bytes from `4096`, `512KiB`, `5MiB`.
 
@@ -141,7 +149,7 @@ OPTIONS = (
     Option("--contact", "", str, "EMAIL", "an address for site owners, sent as From", ""),
     Option("--header", (), header, "'NAME: VALUE'", "one more request header", "", many=True),
     Option("--proxy", "", str, "URL", "send requests through this proxy", ""),
-    Option("--timeout", 20.0, duration, "TIME", "for a whole request, connecting included",
+    Option("--timeout", 20.0, some_time, "TIME", "for a whole request, connecting included",
            "a slower answer holds a connection that others wait for", shown="20s"),
     Option("--retries", 2, at_least(0), "N", "more attempts at what may pass (no answer, 429, "
            "5xx)", "a passing fault seldom strikes three times"),

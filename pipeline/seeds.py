@@ -62,7 +62,7 @@ def seed_states(base: str, seeds: Iterable[str], shards: int) -> tuple[ShardStat
     for shard in range(shards):
         urls = by_shard.get(shard, [])
         if not urls:
-            states.append(ShardState(shard, 0))
+            states.append(ShardState(shard, 0, opening=True))
             continue
         table = seed_table(urls)
         visited = layout.shard_file(base, layout.VISITED, 0, shard, shards, "seeds")
@@ -77,6 +77,8 @@ def seed_states(base: str, seeds: Iterable[str], shards: int) -> tuple[ShardStat
                 visited=(visited,),
                 waiting=len(urls),
                 discovered=len(urls),
+                seeds=len(urls),
+                opening=True,
             )
         )
     return tuple(states)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing import test_pipeline
 
+from transforms.filter import FilterRules
 from transforms.fingerprints import fingerprint_content, fingerprint_url
 from transforms.records import (
     PAGE,
@@ -131,6 +132,7 @@ def candidate_block(*links: tuple[str, str, str | None, int]) -> CandidateBlock:
     return CandidateBlock(pack(candidate_table(*links)))
 
 
+RULES = FilterRules("any", ())
 NOTHING_SETTLED = Settled("", (), {}, 0, (), {})
 
 
@@ -138,5 +140,5 @@ def make_result(shard: int = 0, round_: int = 0, **changes: Any) -> ShardResult:
     """The result of a shard that fetched one page in `round_`, and found nothing new."""
     state = ShardState(shard, round_ + 1, discovered=1, fetched=1, pages=1)
     settled = NOTHING_SETTLED._replace(outcomes={PAGE: 1}, bytes=10)
-    result = ShardResult(state, 1, 0, 0, {}, settled, changed=True)
+    result = ShardResult(state, 1, 0, 0, {}, settled, fetched=1, changed=True)
     return result._replace(**changes)

@@ -174,10 +174,6 @@ def test_warc_truncated_says_that_the_body_is_not_whole(outcome, truncated):
     assert "WARC-Truncated" not in request
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a body that broke off or timed out is archived as if it were whole (WARC 1.1 §5.13)",
-)
 @pytest.mark.parametrize("error", ["timeout", "the connection broke off"])
 def test_warc_truncated_stands_on_what_broke_off(error):
     data, _ = write(make_fetched(body=b"half", outcome=NETWORK_ERROR, error=error))

@@ -259,11 +259,6 @@ def test_filter_urls_refuses_a_marked_link_before_all_else_and_forgets_it():
     ]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a URL is decided once, ever: what was refused for the scope stays refused when, in "
-    "the same round, the redirect of a seed takes its host into the scope",
-)
 def test_crawl_follows_a_link_that_was_found_before_the_scope_grew(tmp_path):
     one, two, moved = ("127.0.0.32", "127.0.0.33", "127.0.0.34")
 

@@ -81,12 +81,6 @@ def test_open_crawl_removes_what_a_run_left_that_never_started(tmp_path):
     assert not [name for name in below(tmp_path) if "old" in name]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=UsageError,
-    reason="killed while crawl.json is being published, a run leaves crawl.json.PID.part, "
-    "which the next takes for a stranger's file",
-)
 def test_open_crawl_after_a_kill_while_crawl_json_was_published(tmp_path):
     touch(tmp_path, f"crawl.json.123{layout.TEMPORARY}", "lock")
     assert open_crawl(settings(tmp_path, *SEEDS), {}).last is None
@@ -250,11 +244,6 @@ def test_sweep_of_a_crawl_that_has_just_begun_keeps_its_start(tmp_path):
     assert below(tmp_path) == before
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a job of several depths is swept once, at its end, and then only around its last "
-    "round: attempts that did not count in the rounds before it stay, and tables show them",
-)
 def test_sweep_after_several_rounds_removes_the_orphans_of_each(tmp_path):
     crawl = committed(str(tmp_path), 0, 1, 2)
     orphans = {f"{kind}/round=00000/slot-00000-dead-00000" for kind in (layout.LINKS, layout.WARC)}

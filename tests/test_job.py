@@ -122,11 +122,6 @@ def test_default_fetchers_are_the_workers_of_the_runner(words, fetchers):
     assert default_fetchers(PipelineOptions(words)) == fetchers
 
 
-@pytest.mark.xfail(
-    strict=True,
-    condition=(os.cpu_count() or 1) > 1,
-    reason="direct_num_workers=0 means a worker for each CPU, and gets one fetch slot",
-)
 def test_default_fetchers_of_a_worker_for_each_cpu():
     words = ["--direct_running_mode=multi_processing", "--direct_num_workers=0"]
     assert default_fetchers(PipelineOptions(words)) == os.cpu_count()

@@ -167,14 +167,6 @@ def test_link_table_of_some_links_has_those_alone():
     assert [(row["source"], row["target"]) for row in rows] == [(A, C), (B, A)]
 
 
-ONE_REASON = pytest.mark.xfail(
-    strict=True,
-    reason="a chunk keeps one reason a target, that of the first link to it: what another "
-    "page refuses, or marks nofollow, is lost here, depending on which came first",
-)
-
-
-@ONE_REASON
 def test_link_is_refused_or_not_by_its_own_page():
     # The redirect of a seed may leave the scope; a link to the same URL may not.
     link = make_page(A, [(C, "scope")], "a")
@@ -183,7 +175,6 @@ def test_link_is_refused_or_not_by_its_own_page():
     assert [row["refused"] for row in rows] == ["scope", None, None, "scope"]
 
 
-@ONE_REASON
 def test_link_marked_on_one_page_is_followed_from_another():
     marked = make_page(A, [(C, "nofollow")], "a" + NOFOLLOW_MARK)
     plain = make_page(B, [(C, None)], "a")
@@ -191,7 +182,6 @@ def test_link_marked_on_one_page_is_followed_from_another():
     assert [row["refused"] for row in rows] == ["nofollow", None, None, "nofollow"]
 
 
-@ONE_REASON
 def test_crawl_follows_a_link_though_another_page_marks_it(tmp_path):
     web = {
         "/": b"<a href=/1>1</a><a href=/2>2</a>",

@@ -22,7 +22,16 @@ from isal import igzip
 
 from transforms import layout, storage
 from transforms.grouping import at_the_end
-from transforms.records import TOO_LARGE, UNSUPPORTED_TYPE, Fetched, Page, Slot, WarcFile
+from transforms.records import (
+    NETWORK_ERROR,
+    ROBOTS_TXT,
+    TOO_LARGE,
+    UNSUPPORTED_TYPE,
+    Fetched,
+    Page,
+    Slot,
+    WarcFile,
+)
 from transforms.times import iso_seconds
 
 FILE_BYTES = 1 << 30  # a new file from here on: the field's usual size
@@ -30,6 +39,7 @@ GZIP_LEVEL = 2  # of isal: 10.3 MB for 1,100 pages, at half the time of level 3'
 
 NOARCHIVE = "noarchive"  # instead of an outcome: the page asks that no copy be kept
 
+_DISCONNECT = "WARC-Truncated: disconnect\r\n"
 _TRUNCATED = {
     TOO_LARGE: "WARC-Truncated: length\r\n",
     UNSUPPORTED_TYPE: "WARC-Truncated: unspecified\r\n",
@@ -76,7 +86,8 @@ class WarcWriter:
         )
         if fetched.ip:
             shared += f"WARC-IP-Address: {fetched.ip}\r\n"
-        truncated = _TRUNCATED.get(fetched.outcome, "")
+        broke_off = fetched.error and fetched.outcome in (NETWORK_ERROR, ROBOTS_TXT)
+        truncated = _DISCONNECT if broke_off else _TRUNCATED.get(fetched.outcome, "")
         response_id = self._write(
             f"response\r\n{shared}{truncated}WARC-Payload-Digest: {digest(fetched.body)}\r\n"
             "Content-Type: application/http; msgtype=response",

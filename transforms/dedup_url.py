@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms import layout
+from transforms import layout, storage
+from transforms.filter import FilterRules, UrlFilter
 from transforms.frontier import write_frontier
 from transforms.grouping import GroupParts, Parts
 from transforms.hosts import merge_host_runs
@@ -27,7 +28,7 @@ from transforms.records import (
     SlotReport,
 )
 from transforms.runs import TIER, compact, seen_in, write_run
-from transforms.settle import best_first
+from transforms.settle import best_first, is_out_of_scope
 from transforms.tables import CANDIDATES, FRONTIER, VISITED, unpack, words
 from transforms.urls import host_of
 
@@ -57,15 +58,24 @@ def frontier_rows(candidates: pa.Table) -> pa.Table:
     return pa.table(columns, schema=FRONTIER)
 
 
+def reconsider(held: pa.Table, wanted: UrlFilter) -> pa.Table:
+    """Candidates that the scope refused, judged anew by a scope that may have grown."""
+    refused = words(wanted.refusal(url) for url in held["url"].to_pylist())
+    return held.set_column(
+        CANDIDATES.get_field_index("refused"), CANDIDATES.field("refused"), refused
+    )
+
+
 def nothing_taken(state: ShardState) -> SlotReport:
     """The report on a shard that no slot had."""
     return SlotReport(state.shard, 0, 0, 0, state.frontier, state.waiting, "")
 
 
 class _DedupUrls(beam.DoFn):  # type: ignore[misc]
-    def __init__(self, base: str, shards: int) -> None:
+    def __init__(self, base: str, shards: int, rules: FilterRules) -> None:
         self.base = base
         self.shards = shards
+        self.rules = rules
 
     def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[tuple[None, ShardResult]]:
         _, values = element
@@ -73,8 +83,10 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
         state = parts.one(ShardState)
         report = parts.one(SlotReport, nothing_taken(state))
         blocks = [block.packed for block in parts.all(CandidateBlock)]
-        new = unseen(unpack(blocks, CANDIDATES), state.visited)
-        received = sum(unpack([block], CANDIDATES).num_rows for block in blocks)
+        candidates = unpack(blocks, CANDIDATES)
+        received = candidates.num_rows
+        candidates, held = self._hold_or_release(state, candidates)
+        new = unseen(candidates, state.visited)
         frontier = frontier_rows(new)
         counts = new["refused"].drop_null().value_counts().to_pylist()
         refused = {row["values"]: row["counts"] for row in counts}
@@ -90,6 +102,8 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
             fetched=state.fetched + report.fetched,
             refused=state.refused + sum(refused.values()),
             pages=state.pages + report.pages,
+            seeds=state.seeds - report.seeds + (pc.sum(frontier["seed"]).as_py() or 0),
+            held=held,
         )
         result = ShardResult(
             state=after,
@@ -98,9 +112,32 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
             discovered=new.num_rows,
             refused=refused,
             settled=parts.one(Settled, Settled("", (), {}, 0, (), {})),
+            fetched=report.fetched,
             changed=bool(report.fetched or report.hosts),
         )
         yield None, result
+
+    def _hold_or_release(
+        self, state: ShardState, candidates: pa.Table
+    ) -> tuple[pa.Table, tuple[str, ...]]:
+        """The candidates to decide on now, and the files of those that are held.
+
+        A URL is decided once, ever. So while a seed may still redirect elsewhere, what is
+        out of scope is put by; once no seed waits it is judged with all the rest.
+        """
+        if state.opening:
+            out = is_out_of_scope(candidates)
+            path = self._path(layout.FRONTIER, state, "held")
+            held = candidates.filter(out)
+            if held.num_rows:
+                storage.write_table(path, held)
+                return candidates.filter(pc.invert(out)), (*state.held, path)
+            return candidates, state.held
+        if state.held:
+            wanted = UrlFilter(self.rules, state.scope)
+            held = pa.concat_tables(storage.read_table(path) for path in state.held)
+            candidates = pa.concat_tables([candidates, reconsider(held, wanted)])
+        return candidates.unify_dictionaries(), ()
 
     def _write_frontier(self, state: ShardState, rows: pa.Table) -> tuple[str, ...]:
         return write_frontier(self.base, state.round + 1, state.shard, self.shards, rows)
@@ -126,10 +163,11 @@ class DedupUrls(beam.PTransform):  # type: ignore[misc]
     (None, ShardResult).
     """
 
-    def __init__(self, base: str, shards: int) -> None:
+    def __init__(self, base: str, shards: int, rules: FilterRules) -> None:
         super().__init__()
         self.base = base
         self.shards = shards
+        self.rules = rules
 
     def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection:
-        return inputs | GroupParts() | beam.ParDo(_DedupUrls(self.base, self.shards))
+        return inputs | GroupParts() | beam.ParDo(_DedupUrls(self.base, self.shards, self.rules))

@@ -48,23 +48,24 @@ class Chunk:
         self.slot = slot
         self.number = number
         self.pages: list[Page] = []
-        self.targets: dict[str, int] = {}  # URL → its index in `reasons`
-        self.reasons: list[str | None] = []
+        self.targets: dict[str, int] = {}  # URL → its index
+        self.reasons: dict[str | None, int] = {}
         self.source = array("I")  # for each link: the index of its page,
         self.target = array("I")  # of its target,
+        self.reason = array("B")  # of the reason why its page does not follow it,
         self.kind = array("B")  # and of its kind
         self.kinds: dict[str, int] = {}
 
     def add(self, page: Page) -> None:
         index = len(self.pages)
         self.pages.append(page._replace(links=[], refused=[]))
-        targets, kinds = self.targets, self.kinds
+        targets, reasons, kinds = self.targets, self.reasons, self.kinds
         for (url, kind), reason in zip(page.links, page.refused, strict=True):
             target = targets.get(url)
             if target is None:
                 target = targets[url] = len(targets)
-                self.reasons.append(reason)
             self.target.append(target)
+            self.reason.append(reasons.setdefault(reason, len(reasons)))
             self.kind.append(kinds.setdefault(kind, len(kinds)))
         self.source.extend(array("I", [index]) * len(page.links))
 
@@ -114,7 +115,7 @@ def link_table(chunk: Chunk, links: np.ndarray) -> pa.Table:
     kind = np.frombuffer(chunk.kind, np.uint8)[links].astype(np.int32)
     urls = list(chunk.targets)
     targets = [urls[index] for index in target_urls]
-    reasons = words(chunk.reasons[index] for index in target_urls)
+    reason = np.frombuffer(chunk.reason, np.uint8)[links]
     kinds = [kind.removesuffix(NOFOLLOW_MARK) for kind in chunk.kinds]
     is_redirect = np.array([name == "redirect" for name in kinds], bool)[kind]
     depths = np.array([pages[index].url.depth for index in source_pages], np.int32)
@@ -123,7 +124,7 @@ def link_table(chunk: Chunk, links: np.ndarray) -> pa.Table:
         "source": _dictionary(source, [pages[index].url.url for index in source_pages]),
         "target": _dictionary(target, targets),
         "kind": _dictionary(kind, kinds),
-        "refused": reasons.take(pa.array(target)),
+        "refused": words(chunk.reasons).take(pa.array(reason)),
         "depth": depths[source] + ~is_redirect,
         "source_fingerprint": np.array(
             [pages[index].url.fingerprint for index in source_pages], np.uint64

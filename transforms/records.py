@@ -60,7 +60,10 @@ class ShardState(NamedTuple):
     fetched: int = 0  # fetches that ended, ever
     refused: int = 0  # turned away by a filter, ever
     pages: int = 0  # fetched pages, duplicates among them
+    seeds: int = 0  # of those that wait: seeds, and what seeds redirected to
     scope: tuple[str, ...] = ()  # where seeds redirected to: they extend the scope
+    opening: bool = False  # seeds wait in some shard, so the scope may still grow
+    held: tuple[str, ...] = ()  # links out of scope that are not decided while it may
 
 
 class Slot(NamedTuple):
@@ -155,6 +158,7 @@ class SlotReport(NamedTuple):
     frontier: tuple[str, ...]  # rolled over first, then what was not opened
     waiting: int  # URLs in `frontier`
     hosts: str  # the run of host state, "" for none
+    seeds: int = 0  # of what was fetched: seeds, and what seeds redirected to
 
 
 class PageBlock(NamedTuple):
@@ -215,4 +219,5 @@ class ShardResult(NamedTuple):
     discovered: int  # URLs never seen before
     refused: dict[str, int]  # of these, turned away by a filter, by reason
     settled: Settled
+    fetched: int  # as the slot counted them
     changed: bool  # a fetch ended, or something was learnt of a host

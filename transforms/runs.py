@@ -48,7 +48,9 @@ def look_up(candidates: np.ndarray, runs: Sequence[str], column: str) -> dict[in
         for group, first, hits in _matches(candidates, run):
             if len(hits):
                 with storage.open_input(run) as source:
-                    table = pq.ParquetFile(source).read_row_group(group, ["fingerprint", column])
+                    table = pq.ParquetFile(source).read_row_group(
+                        group, ["fingerprint", column], use_threads=False
+                    )
                 wanted = candidates[first + hits]
                 rows = np.searchsorted(table["fingerprint"].to_numpy(), wanted)
                 values = table[column].take(rows).to_pylist()
@@ -72,7 +74,9 @@ def _matches(candidates: np.ndarray, run: str) -> Iterator[tuple[int, int, np.nd
                 last = int(np.searchsorted(candidates, np.uint64(statistics.max), side="right"))
             if first == last or not file.metadata.row_group(group).num_rows:
                 continue
-            known = file.read_row_group(group, ["fingerprint"])["fingerprint"].to_numpy()
+            known = file.read_row_group(group, ["fingerprint"], use_threads=False)[
+                "fingerprint"
+            ].to_numpy()
             wanted = candidates[first:last]
             places = np.searchsorted(known, wanted)
             places[places == len(known)] = 0

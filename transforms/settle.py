@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from transforms import layout, storage
-from transforms.filter import NOFOLLOW
+from transforms.filter import NOFOLLOW, SCOPE
 from transforms.fingerprints import shard_of_url
 from transforms.grouping import GroupParts, Parts
 from transforms.records import (
@@ -53,7 +53,9 @@ def read_links(parts: Iterable[LinkPart]) -> pa.Table:
     tables = [LINKS.empty_table()]
     for part in sorted(parts):
         with storage.open_input(part.path) as source:
-            tables.append(pq.ParquetFile(source).read_row_group(part.row_group).cast(LINKS))
+            tables.append(
+                pq.ParquetFile(source).read_row_group(part.row_group, use_threads=False).cast(LINKS)
+            )
     return pa.concat_tables(tables).unify_dictionaries()
 
 
@@ -83,11 +85,16 @@ def best_first(links: pa.Table, identity: str) -> np.ndarray:
     return order[np.sort(first)]
 
 
-def candidates_by_shard(links: pa.Table, shards: int) -> dict[int, pa.Table]:
-    """CANDIDATES rows by the shard that owns their URL."""
+def candidates_by_shard(links: pa.Table, shards: int, opening: bool) -> dict[int, pa.Table]:
+    """CANDIDATES rows by the shard that owns their URL.
+
+    `opening`: what the scope refuses is sent whole, for the scope may still grow.
+    """
     urls = links["target"].cast(pa.string()).to_pylist()
     owners = np.array([shard_of_url(url, shards) for url in urls], np.int32)
     admitted = pc.is_null(links["refused"])
+    if opening:
+        admitted = pc.or_(admitted, is_out_of_scope(links))
     columns = [
         pc.if_else(admitted, pa.array(urls, pa.string()), None),
         links["target_fingerprint"],
@@ -103,7 +110,12 @@ def candidates_by_shard(links: pa.Table, shards: int) -> dict[int, pa.Table]:
 
 def redirected_seeds(links: pa.Table) -> tuple[str, ...]:
     """Where seeds redirected to: these extend the scope."""
-    return tuple(sorted(set(links.filter(links["seed"])["target"].to_pylist())))
+    followed = pc.and_(links["seed"], pc.is_null(links["refused"]))
+    return tuple(sorted(set(links.filter(followed)["target"].to_pylist())))
+
+
+def is_out_of_scope(links: pa.Table) -> pa.ChunkedArray:
+    return pc.equal(pc.fill_null(links["refused"].cast(pa.string()), ""), SCOPE)
 
 
 class _Settle(beam.DoFn):  # type: ignore[misc]
@@ -123,7 +135,7 @@ class _Settle(beam.DoFn):  # type: ignore[misc]
         duplicates = np.fromiter(verdicts, np.uint64, len(verdicts))
         links = first_links(read_links(parts.all(LinkPart)), duplicates)
         sent = {}
-        for target, candidates in candidates_by_shard(links, self.shards).items():
+        for target, candidates in candidates_by_shard(links, self.shards, state.opening).items():
             sent[target] = candidates.num_rows
             yield beam.pvalue.TaggedOutput("candidates", (target, CandidateBlock(pack(candidates))))
         outcomes = pages["outcome"].value_counts().to_pylist()

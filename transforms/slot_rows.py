@@ -45,6 +45,7 @@ class SlotRows:
         self.due = due_rows(self.table["depth"].to_numpy(), self.shard, depth)
         self.rows = [self.due[rows] for rows in rows_by_host(self.codes[self.due])]
         self.ended = np.zeros(self.table.num_rows, bool)
+        self.seeds = self.table["seed"].to_numpy(zero_copy_only=False)
         self.pages: Counter[int] = Counter()  # by shard
         self.touched: set[str] = set()
         wanted = [self.names[self.codes[rows[0]]] for rows in self.rows]
@@ -99,6 +100,7 @@ class SlotRows:
                 frontier=self._roll_over(state, mine & ~self.ended) if fetched else state.frontier,
                 waiting=state.waiting - fetched,
                 hosts=self._write_hosts(state, touched[state.shard]),
+                seeds=int(np.count_nonzero(self.ended & mine & self.seeds)),
             )
 
     def _roll_over(self, state: ShardState, left: np.ndarray) -> tuple[str, ...]:

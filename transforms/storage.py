@@ -121,4 +121,4 @@ def write_table(
 def read_table(path: str, columns: list[str] | None = None) -> pa.Table:
     # Not pq.read_table: it builds a dataset, and reads `round=00001` in the path as a column.
     with open_input(path) as source:
-        return pq.ParquetFile(source).read(columns)
+        return pq.ParquetFile(source).read(columns, use_threads=False)
