@@ -141,4 +141,6 @@ def make_result(shard: int = 0, round_: int = 0, **changes: Any) -> ShardResult:
     state = ShardState(shard, round_ + 1, discovered=1, fetched=1, pages=1)
     settled = NOTHING_SETTLED._replace(outcomes={PAGE: 1}, bytes=10)
     result = ShardResult(state, 1, 0, 0, {}, settled, fetched=1, changed=True)
-    return result._replace(**changes)
+    result = result._replace(**changes)
+    counted = {"fetched": sum(result.settled.outcomes.values()), **changes}
+    return result._replace(**counted)

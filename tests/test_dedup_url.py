@@ -21,6 +21,7 @@ from tests.samples import (
 )
 from transforms import dedup_url
 from transforms.dedup_url import DedupUrls, frontier_rows, nothing_taken, unseen
+from transforms.filter import FilterRules
 from transforms.fingerprints import fingerprint_url
 from transforms.hosts import HostRecord, read_hosts, write_hosts
 from transforms.records import (
@@ -34,7 +35,7 @@ from transforms.records import (
 )
 from transforms.runs import TIER, write_run
 from transforms.storage import read_table
-from transforms.tables import CANDIDATES, FRONTIER, VISITED, words
+from transforms.tables import CANDIDATES, FRONTIER, VISITED, pack, words
 
 A, B, C = (f"http://{name}.example/" for name in "abc")
 
@@ -239,3 +240,21 @@ def test_dedup_urls_gives_a_result_for_each_shard(tmp_path):
             lambda _, result: (result.state.shard, result.state.waiting, result.state.fetched)
         )
         assert_that(sums, equal_to([(0, 1, 0), (1, 0, 1)]))
+
+
+def test_links_out_of_scope_are_held_until_the_scope_can_not_grow(tmp_path):
+    inside, outside = "http://moved.example/deep", "http://other.example/"
+    rules = FilterRules("host", ("http://a.example/",))
+    rows = candidate_table((A, inside, "scope", 1), (A, outside, "scope", 1))
+    urls = pa.array([inside, outside], pa.string())
+    rows = rows.set_column(0, "url", urls)
+    state = ShardState(0, 0, opening=True, seeds=1)
+    stage = dedup_url._DedupUrls(str(tmp_path), 1, rules)
+    [(_, first)] = stage.process((0, [state, CandidateBlock(pack(rows))]))
+    assert (first.discovered, first.refused, first.received) == (0, {}, 2)
+    assert len(first.state.held) == 1
+    grown = first.state._replace(opening=False, scope=("http://moved.example/",))
+    [(_, second)] = stage.process((0, [grown]))
+    assert (second.discovered, second.refused) == (2, {"scope": 1})
+    assert second.state.held == ()
+    assert read_table(second.state.frontier[0])["url"].to_pylist() == [inside]

@@ -24,6 +24,7 @@ from pipeline.manifest import (
     to_json,
     total,
 )
+from pipeline.options import UsageError
 from tests.samples import NOTHING_SETTLED, make_result
 from transforms import layout
 from transforms.records import HTTP_ERROR, PAGE, Settled, ShardState, WarcFile
@@ -194,6 +195,7 @@ STATES = st.builds(
     *(COUNT, COUNT, PATHS, PATHS, PATHS, PATHS),
     *(COUNT, COUNT, COUNT, COUNT, COUNT),
     st.lists(st.text(max_size=5), max_size=2).map(tuple),
+    *(COUNT, st.booleans(), PATHS),
 )
 
 
@@ -218,7 +220,7 @@ def test_manifest_has_no_path_of_this_machine():
 
 @pytest.mark.parametrize("data", [b"{}", b'{"format": 2}', b'{"format": "1"}'])
 def test_manifest_of_another_format_is_refused(data):
-    with pytest.raises(ValueError, match="not a manifest of format 1"):
+    with pytest.raises(UsageError, match="not a manifest of format 1"):
         from_json(BASE, data)
 
 

@@ -60,8 +60,8 @@ class ShardState(NamedTuple):
     fetched: int = 0  # fetches that ended, ever
     refused: int = 0  # turned away by a filter, ever
     pages: int = 0  # fetched pages, duplicates among them
-    seeds: int = 0  # of those that wait: seeds, and what seeds redirected to
     scope: tuple[str, ...] = ()  # where seeds redirected to: they extend the scope
+    seeds: int = 0  # of those that wait: seeds, and what seeds redirected to
     opening: bool = False  # seeds wait in some shard, so the scope may still grow
     held: tuple[str, ...] = ()  # links out of scope that are not decided while it may
 

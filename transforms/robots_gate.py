@@ -64,14 +64,14 @@ class RobotsGate:
             request = next_request(record)
             return Decision(ASK, origin=origin, url=request.url, headers=request.headers)
         if word == WAIT:
-            return Decision(WAIT, until=record.retry_at, reason=record.cause)
+            return Decision(WAIT, until=record.retry_at, reason=record.cause, origin=origin)
         if word == CLOSED:
             return Decision(DENY, reason=f"robots.txt: {record.cause}, the whole site is closed")
         if word == RULES:
             rules = self._rules(record)
             if (rules.crawl_delay or 0.0) > self.max_crawl_delay:
                 reason = f"Crawl-delay of {rules.crawl_delay:g}s, over --max-crawl-delay"
-                return Decision(WAIT, until=record.expires_at, reason=reason)
+                return Decision(WAIT, until=record.expires_at, reason=reason, origin=origin)
             verdict = rules.verdict(url)
             if not verdict.allowed:
                 return Decision(
@@ -94,7 +94,9 @@ class RobotsGate:
         """The longest Crawl-delay that a robots.txt of the host asks for, in seconds."""
         records = [self.records[origin] for origin in self.origins.get(host, ())]
         known = [self._rules(record) for record in records if record.state == RULES]
-        return max((rules.crawl_delay or 0.0 for rules in known), default=0.0)
+        delays = [rules.crawl_delay or 0.0 for rules in known]
+        # One that is over the limit is not kept: `decide` puts its origin aside.
+        return max((delay for delay in delays if delay <= self.max_crawl_delay), default=0.0)
 
     def _rules(self, record: RobotsRecord) -> Robots:
         rules = self.rules.get(record.origin)

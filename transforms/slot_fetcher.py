@@ -7,10 +7,12 @@ once. A URL that was not reached when the round must stop rolls over as it was.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from transforms.exchange import Errand, Ticket, fetched, may_be_told
 from transforms.hosts import HostRecord
 from transforms.live import LIVE
 from transforms.outcome import is_passing, outcome_of
@@ -47,6 +49,8 @@ from transforms.transport import (
 )
 from transforms.urls import host_of
 
+LOOK_BEHIND = 100  # URLs of a host that are looked at for one that need not wait
+LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again
 GRACE = 5.0  # seconds that requests under way are given when a round must stop
 LOOK_UP = 1.0  # seconds between two looks at the clock and for a reason to stop
 
@@ -62,23 +66,6 @@ class SlotPolicy(NamedTuple):
     patience: float  # do not wait longer than this for a host
     round_time: float | None  # stop after this
     deadline: float | None  # stop at this time (epoch)
-
-
-class Errand(NamedTuple):
-    """A robots.txt to ask for: on behalf of a host, perhaps (by a redirect) at another one."""
-
-    host: Host
-    origin: str
-    url: str
-    headers: tuple[tuple[str, str], ...]
-
-
-class Ticket(NamedTuple):
-    """What a request under way is for: a row, or an errand."""
-
-    asked: Host
-    row: int
-    errand: Errand | None
 
 
 class SlotFetcher:
@@ -105,6 +92,8 @@ class SlotFetcher:
         self.scheduler = Scheduler(policy.per_address)
         self.errands: dict[int, Errand] = {}  # by the negative number that stands in a queue
         self.failing: dict[int, tuple[int, int]] = {}  # row: attempts, successes before the first
+        self.silent: dict[str, tuple[int, int]] = {}  # the same for origins without an answer
+        self.dead: dict[str, Response] = {}  # origins given up while their host answers
         self.pages = 0  # had, and possibly on their way
         self.in_flight = 0
         self.ended: list[Fetched] = []
@@ -178,27 +167,49 @@ class SlotFetcher:
             self._ask(host, now)
 
     def _ask(self, host: Host, now: float) -> None:
-        """Make the next request to a host that may be asked: a page, or first a robots.txt."""
+        """Make the next request to a host that may be asked: a page, or first a robots.txt.
+
+        A host has an origin for each scheme and port. While the robots.txt of one is
+        waited for, the URLs of the others go on.
+        """
+        soonest = math.inf
+        for _ in range(min(len(host.queue), LOOK_BEHIND)):
+            decision = self._try(host, now)
+            if decision is None:
+                return
+            soonest = min(soonest, decision.until)
+            self._put_aside(host, decision)
+            host.queue.rotate(-1)
+        self.scheduler.release(host, max(host.ready_at, soonest))
+
+    def _try(self, host: Host, now: float) -> Decision | None:
+        """Take up the first item of a host's queue; returns a decision to wait, if that is it."""
         item = host.queue[0]
         if item < 0:
             host.queue.popleft()
             self._run_errand(host, self.errands.pop(item))
-            return
+            return None
         url = self.rows.waiting(item)
         decision = self.gate.decide(url.url, now) if self.policy.robots else None
         if decision is None or decision.word not in (ASK, DENY, WAIT):
             host.queue.popleft()
             self.pages += 1
             referer = (("Referer", url.referrer),) if may_be_told(url) else ()
-            self._start(Request(Ticket(host, item, None), url.url, referer))
+            self._start(Request(Ticket(host, item, url, None), url.url, referer))
         elif decision.word == DENY:
             host.queue.popleft()
             self._end_fetch(item, url, ROBOTS_DENIED, error=decision.reason)
             self.scheduler.release(host, host.ready_at)
+        elif decision.origin in self.dead:
+            host.queue.popleft()
+            self.pages += 1
+            self._end_row(host, item, self.dead[decision.origin])
+            self.scheduler.release(host, host.ready_at)
         elif decision.word == WAIT:
-            self._put_aside(host, decision)
+            return decision
         else:
             self._send_for_robots(host, decision)
+        return None
 
     def _send_for_robots(self, host: Host, decision: Decision) -> None:
         """Ask for a robots.txt: at this host, or in the queue of the one that a redirect names.
@@ -220,7 +231,8 @@ class SlotFetcher:
         self.scheduler.add(other, ())
 
     def _run_errand(self, asked: Host, errand: Errand) -> None:
-        self._start(Request(Ticket(asked, -1, errand), errand.url, errand.headers, any_type=True))
+        ticket = Ticket(asked, -1, None, errand)
+        self._start(Request(ticket, errand.url, errand.headers, any_type=True))
 
     def _start(self, request: Request) -> None:
         self.in_flight += 1
@@ -229,8 +241,7 @@ class SlotFetcher:
     def _put_aside(self, host: Host, decision: Decision) -> None:
         record = self.rows.record(host.name)
         if record.reason != decision.reason:
-            self.rows.note_host(record._replace(reason=decision.reason, ready_at=decision.until))
-        self.scheduler.release(host, max(host.ready_at, decision.until))
+            self.rows.note_host(record._replace(reason=decision.reason))
 
     def _end_exchange(self, response: Response) -> None:
         self.in_flight -= 1
@@ -238,7 +249,7 @@ class SlotFetcher:
         if ticket.errand:
             self._end_errand(ticket.asked, ticket.errand, response)
         else:
-            self._end_page(ticket.asked, ticket.row, response)
+            self._end_page(ticket, response)
 
     def _end_errand(self, asked: Host, errand: Errand, response: Response) -> None:
         """Take a robots.txt, or note that there was none to be had, and give hosts back."""
@@ -251,11 +262,17 @@ class SlotFetcher:
         if response.failure in (ADDRESS, TLS, BAD_URL) and errand.host is asked:
             # No server was reached whose robots.txt could be obeyed: the page fares alike.
             self.pages += 1
-            self._end_page_as(asked, asked.queue.popleft(), response, outcome_of(response))
+            self._end_row(asked, asked.queue.popleft(), response)
+        elif errand.host is asked and self._is_dead(errand, response):
+            self.dead[errand.origin] = response
+            self.pages += 1
+            self._end_row(asked, asked.queue.popleft(), response)
         else:
             self.gate.answer(errand.origin, response, ended_at, asked.ready_at)
             self._archive_robots(errand, response)
             self._learn_pace(errand.host)
+            if is_unanswered(response):
+                errand.host.queue.rotate(-1)  # another origin may answer: it is next
         if errand.host is not asked:
             self.scheduler.release(errand.host, errand.host.ready_at)
         self._give_back(asked, response)
@@ -270,7 +287,8 @@ class SlotFetcher:
         self.rows.note_host(record._replace(robots=robots, gap=gap, ready_at=host.ready_at))
         host.seconds_each = gap + record.latency
 
-    def _end_page(self, host: Host, row: int, response: Response) -> None:
+    def _end_page(self, ticket: Ticket, response: Response) -> None:
+        host, row = ticket.asked, ticket.row
         ended_at = response.started + response.elapsed
         record = self.rows.record(host.name)
         crawl_delay = self.gate.crawl_delay(host.name)
@@ -284,7 +302,7 @@ class SlotFetcher:
                 host.ready_at = max(host.ready_at, ended_at + 2.0 ** (attempts - 1))
         else:
             host.successes += not is_suspect(response)
-            self._end_page_as(host, row, response, outcome_of(response))
+            self._end_page_as(host, ticket, response, outcome_of(response))
         self._give_back(host, response)
 
     def _is_given_up(self, host: Host, row: int, response: Response) -> bool:
@@ -309,7 +327,9 @@ class SlotFetcher:
         """Give a host back to the scheduler, or close its queue: for this round, or for good."""
         record = self.rows.record(host.name)
         gone = response.failure == DNS and record.failures > self.policy.pace.retries
-        if response.failure == ADDRESS or gone or record.closures >= MAX_CLOSURES:
+        # A host that answered all but its last few URLs is well; these are not.
+        ill = record.closures > 1 and record.fetched > 0 and len(host.queue) <= LAST_FEW
+        if response.failure == ADDRESS or gone or ill or record.closures >= MAX_CLOSURES:
             self._end_queue(host, response)
         elif record.closures:
             self._hand_back_errands(host, response)
@@ -322,7 +342,7 @@ class SlotFetcher:
         self._hand_back_errands(host, response)
         while host.queue:
             self.pages += 1
-            self._end_page_as(host, host.queue.popleft(), response, outcome_of(response))
+            self._end_row(host, host.queue.popleft(), response)
 
     def _hand_back_errands(self, host: Host, response: Response) -> None:
         """Errands that a closed host can not serve end as the exchange that closed it."""
@@ -332,11 +352,25 @@ class SlotFetcher:
             self.gate.answer(errand.origin, response, self.clock(), host.ready_at)
             self.scheduler.release(errand.host, errand.host.ready_at)
 
-    def _end_page_as(self, host: Host, row: int, response: Response, outcome: str) -> None:
+    def _is_dead(self, errand: Errand, response: Response) -> bool:
+        """Whether an origin does not answer while its host does, on another port."""
+        if not is_unanswered(response):
+            return False
+        attempts, successes = self.silent.get(errand.origin, (0, errand.host.successes))
+        self.silent[errand.origin] = (attempts + 1, successes)
+        enough = attempts + 1 > self.policy.pace.retries
+        return enough and errand.host.successes > successes
+
+    def _end_row(self, host: Host, row: int, response: Response) -> None:
+        ticket = Ticket(host, row, self.rows.waiting(row), None)
+        self._end_page_as(host, ticket, response, outcome_of(response))
+
+    def _end_page_as(self, host: Host, ticket: Ticket, response: Response, outcome: str) -> None:
         self.pages -= outcome != PAGE
         record = self.rows.record(host.name)
         self.rows.note_host(record._replace(fetched=record.fetched + 1))
-        self._end_fetch(row, self.rows.waiting(row), outcome, response, response.error)
+        assert ticket.url is not None
+        self._end_fetch(ticket.row, ticket.url, outcome, response, response.error)
 
     def _end_fetch(
         self,
@@ -361,30 +395,3 @@ class SlotFetcher:
     def _hand_on(self) -> Iterator[Fetched]:
         ended, self.ended = self.ended, []
         yield from ended
-
-
-def fetched(
-    slot: Slot, url: Waiting, outcome: str, response: Response | None, now: float, error: str
-) -> Fetched:
-    """The end of a fetch; without a response when nothing was asked."""
-    if response is None:
-        return Fetched(slot, url, outcome, 0, b"", b"", b"", "", now, 0, error)
-    return Fetched(
-        slot=slot,
-        url=url,
-        outcome=outcome,
-        status=response.status,
-        head=response.head,
-        body=response.body,
-        request_head=response.request_head,
-        ip=response.ip,
-        fetched_at=response.started,
-        elapsed_ms=round(response.elapsed * 1000),
-        error=error,
-    )
-
-
-def may_be_told(url: Waiting) -> bool:
-    """Whether the referrer may be told: never a secure page's to a plain one (RFC 9110 §10.1.3)."""
-    secure_to_plain = url.referrer.startswith("https:") and url.url.startswith("http:")
-    return bool(url.referrer) and not secure_to_plain

@@ -40,14 +40,17 @@ def create(path: str) -> Iterator[IO[bytes]]:
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.{os.getpid()}{TEMPORARY}"
+    local = open(temporary, "wb")  # noqa: SIM115
     try:
-        with open(temporary, "wb") as local:
-            yield local
-            # On the disk before it has its name: a manifest must never outlive its files.
-            local.flush()
-            os.fsync(local.fileno())
+        yield local
+        # On the disk before it has its name: a manifest must never outlive its files.
+        local.flush()
+        os.fsync(local.fileno())
+        local.close()
         os.replace(temporary, path)
     except BaseException:
+        with suppress(OSError):  # what a full disk would not take, it does not take now
+            local.close()
         remove_if_there(temporary)
         raise
 
