@@ -8,7 +8,15 @@ from typing import Any
 
 import apache_beam as beam
 
-from pipeline.manifest import CommitError, from_json, publish, summarize, to_json
+from pipeline.manifest import (
+    STATE_PATHS,
+    CommitError,
+    Manifest,
+    from_json,
+    publish,
+    summarize,
+    to_json,
+)
 from transforms import layout, storage
 from transforms.grouping import GroupParts, Parts
 from transforms.records import ShardResult, ShardState, WarcFile
@@ -27,6 +35,7 @@ def commit_round(
     manifest = summarize(base, results, warcs, shards, now)
     if manifest is None:
         return tuple(result.state._replace(round=result.state.round - 1) for result in results)
+    storage.make_durable(new_files(manifest))  # a manifest must never outlive its files
     path = layout.manifest_file(base, manifest.round)
     try:
         publish(path, to_json(base, manifest))
@@ -37,6 +46,15 @@ def commit_round(
         if rival._replace(committed_at=now) != manifest:
             raise CommitError(f"another run committed round {manifest.round} first") from None
     return manifest.states
+
+
+def new_files(manifest: Manifest) -> list[str]:
+    """The files that a round wrote."""
+    of_round = (f"/round={manifest.round:05d}/", f"/round={manifest.round + 1:05d}/")
+    named = {path for paths in manifest.files.values() for path in paths}
+    for state in manifest.states:
+        named.update(path for kind in STATE_PATHS for path in getattr(state, kind))
+    return sorted(path for path in named if any(folder in path for folder in of_round))
 
 
 class _CommitRound(beam.DoFn):  # type: ignore[misc]

@@ -55,6 +55,7 @@ def open_crawl(settings: Settings, given: dict[str, Any]) -> Crawl:
         refuse_foreign(base)
         sweep_unstarted(base)
         states = seed_states(base, settings.seeds, settings.shards)
+        storage.make_durable(p for s in states for p in (*s.frontier, *s.visited))
         publish(layout.crawl_file(base), crawl_document(base, settings, states))
         return Crawl(settings, states, None)
     start = tuple(state_from_dict(base, state) for state in document["start"])

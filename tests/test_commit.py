@@ -109,3 +109,21 @@ def test_commit_round_that_fails_is_one_line_for_a_person(tmp_path):
     said = explain_failure(failure.value)
     assert said.startswith("the round was not committed: expected shards 0 to 2, got [0, 1]")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_commit_has_its_files_on_the_disk_before_the_manifest(tmp_path, monkeypatch):
+    calls = []
+    publish = commit.publish
+    monkeypatch.setattr(commit.storage, "make_durable", lambda paths: calls.append(sorted(paths)))
+    monkeypatch.setattr(
+        commit, "publish", lambda path, data: (calls.append("publish"), publish(path, data))
+    )
+    base = str(tmp_path)
+    pages = f"{base}/pages/round=00000/shard-00000-of-00001.parquet"
+    frontier = f"{base}/frontier/round=00001/shard-00000-of-00001.parquet"
+    older = f"{base}/visited/round=00000/seeds.parquet"
+    settled = NOTHING_SETTLED._replace(pages=pages, outcomes={PAGE: 1})
+    result = make_result(0, settled=settled)
+    state = result.state._replace(frontier=(frontier,), visited=(older,))
+    commit_round(base, 1, [result._replace(state=state)], [])
+    assert calls == [[frontier, pages, older], "publish"]

@@ -13,7 +13,9 @@ from transforms.scheduler import Host, Scheduler
 def loaded(queues: dict[str, int], gap: float = 1.0) -> Scheduler:
     scheduler = Scheduler()
     for name, length in queues.items():
-        scheduler.add(scheduler.host(name, gap), range(length))
+        host = scheduler.host(name)
+        host.seconds_each = gap
+        scheduler.add(host, range(length))
     return scheduler
 
 
@@ -96,3 +98,32 @@ def test_schedule_is_polite_and_complete_and_never_idle(queues, latencies, gap, 
         else:
             break
     assert asked == sum(queues.values())
+
+
+def test_per_address_cap_parks_hosts_until_one_is_given_back():
+    scheduler = Scheduler(per_address=2)
+    for name in "abcd":
+        host = scheduler.host(name)
+        host.address = "192.0.2.1" if name != "d" else "192.0.2.2"
+        scheduler.add(host, range(3))
+    first = [take(scheduler, 0.0) for _ in range(3)]
+    assert sorted(host.name for host in first) == ["a", "b", "d"]
+    assert take(scheduler, 0.0) is None
+    scheduler.release(first[0], 5.0)
+    assert take(scheduler, 1.0).name == "c"
+    assert take(scheduler, 1.0) is None
+
+
+def test_small_host_is_not_starved_by_large_ones():
+    scheduler = Scheduler()
+    for name, length in (("large", 1000), ("huge", 2000), ("small", 1)):
+        host = scheduler.host(name)
+        host.seconds_each = 1.0
+        scheduler.add(host, range(length))
+    now, asked = 0.0, []
+    while "small" not in asked and now < 1000:
+        host = take(scheduler, now)  # one connection, and always someone to ask
+        asked.append(host.name)
+        now += 1.0
+        scheduler.release(host, now)
+    assert asked[-1] == "small"

@@ -78,14 +78,16 @@ def test_create_that_is_dropped_leaves_nothing_behind(tmp_path):
     assert below(tmp_path) == []
 
 
-def test_create_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
-    calls = []
-    monkeypatch.setattr(os, "fsync", lambda number: calls.append("fsync"))
-    replace = os.replace
-    monkeypatch.setattr(os, "replace", lambda *paths: (calls.append("replace"), replace(*paths)))
-    with storage.create(f"{tmp_path}/file") as file:
-        file.write(b"whole")
-    assert calls == ["fsync", "replace"]
+def test_make_durable_syncs_each_file(tmp_path, monkeypatch):
+    paths = [f"{tmp_path}/{number}" for number in range(20)]
+    for path in paths:
+        (tmp_path / path).write_bytes(b"x")
+    synced = []
+    monkeypatch.setattr(
+        os, "fsync", lambda number: synced.append(os.readlink(f"/proc/self/fd/{number}"))
+    )
+    storage.make_durable([*paths, "gs://bucket/object"])
+    assert sorted(synced) == sorted(paths)
 
 
 class _Remote(io.BytesIO):

@@ -49,11 +49,14 @@ class RobotsGate:
         self.records: dict[str, RobotsRecord] = {}
         self.rules: dict[str, Robots] = {}
         self.origins: dict[str, set[str]] = defaultdict(set)  # by host
+        self.delays: dict[str, float] = {}  # by host: `crawl_delay`, once it is known
 
     def learn(self, records: Iterable[RobotsRecord]) -> None:
         for record in records:
+            host = host_of(record.origin + "/")
             self.records[record.origin] = record
-            self.origins[host_of(record.origin + "/")].add(record.origin)
+            self.origins[host].add(record.origin)
+            self.delays.pop(host, None)
             self.rules.pop(record.origin, None)
 
     def decide(self, url: str, now: float) -> Decision:
@@ -92,11 +95,15 @@ class RobotsGate:
 
     def crawl_delay(self, host: str) -> float:
         """The longest Crawl-delay that a robots.txt of the host asks for, in seconds."""
+        if host in self.delays:
+            return self.delays[host]
         records = [self.records[origin] for origin in self.origins.get(host, ())]
         known = [self._rules(record) for record in records if record.state == RULES]
         delays = [rules.crawl_delay or 0.0 for rules in known]
         # One that is over the limit is not kept: `decide` puts its origin aside.
-        return max((delay for delay in delays if delay <= self.max_crawl_delay), default=0.0)
+        kept = (delay for delay in delays if delay <= self.max_crawl_delay)
+        longest = self.delays[host] = max(kept, default=0.0)
+        return longest
 
     def _rules(self, record: RobotsRecord) -> Robots:
         rules = self.rules.get(record.origin)

@@ -113,12 +113,15 @@ class SlotFetcher:
                 self._start_requests(now)
             elif now - stopping_since > GRACE:
                 break
-            yield from self._hand_on()
+            if self.ended:
+                # What was just started is on its way while these pages are parsed.
+                ended = self._hand_on()
+                self._take(self.transport.wait(0.0))
+                yield from ended
             wait = self._waiting_time(now, stopping_since)
             if wait is None:
                 break
-            for response in self.transport.wait(wait):
-                self._end_exchange(response)
+            self._take(self.transport.wait(wait))
         yield from self._hand_on()
 
     def _enter(self, record: HostRecord) -> Host:
@@ -392,6 +395,10 @@ class SlotFetcher:
         url = Waiting(errand.url, 0, 0, "", False)
         self.ended.append(fetched(self.slot, url, ROBOTS_TXT, response, 0.0, response.error))
 
-    def _hand_on(self) -> Iterator[Fetched]:
+    def _take(self, responses: list[Response]) -> None:
+        for response in responses:
+            self._end_exchange(response)
+
+    def _hand_on(self) -> list[Fetched]:
         ended, self.ended = self.ended, []
-        yield from ended
+        return ended
