@@ -124,7 +124,7 @@ OPTIONS = (
     Option("-c --concurrency", 64, at_least(1), "N", "connections open at once, per fetcher",
            "enough for 64 hosts at a time; more hosts take more"),
     Option("--delay", 1.0, duration, "TIME", "least gap between the end of a response and the "
-           "next request to that host; 0 is no gap (a site of your own)",
+           "next request to that host; 0 is no gap but the site's own Crawl-delay",
            "a person reading clicks no faster", shown="1s"),
     Option("--adaptive", 2.0, factor, "FACTOR", "that gap is at least FACTOR × the host's response "
            "time, up to 30s; 0 turns this off", "a slow host is a busy one"),
