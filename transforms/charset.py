@@ -16,7 +16,6 @@ import codecs
 import re
 from functools import lru_cache
 
-import chardet
 import webencodings
 
 # Bytes that the detector sees, from shortly before the first that is not ASCII. 32 KiB
@@ -180,6 +179,8 @@ def _detect(body: bytes) -> str:
     sample = body[start : start + SAMPLE]
     if _is_nearly_utf8(sample):
         return "utf-8"
+    import chardet  # few pages need it, and every start would pay for it
+
     guess = chardet.detect(sample, include_encodings=_DETECTABLE, compat_names=False)
     codec = guess["encoding"] or "cp1252"
     codec = _DETECTED.get(codec, codec)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from html.entities import html5
 from typing import NamedTuple
 
-from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from transforms.charset import decode, sniff_encoding
@@ -166,6 +165,8 @@ def _is_drawn(title: LexborNode) -> bool:
 
 
 def _read_xml(source: bytes, recover: bool) -> Iterator[Element]:
+    from lxml import etree  # few pages need it, and every start would pay for it
+
     parser = etree.XMLParser(
         encoding="utf-8", recover=recover, no_network=True, resolve_entities=False, huge_tree=False
     )
