@@ -71,7 +71,7 @@ def run_rounds(opened: Crawl, deadline: float | None, progress: Progress) -> End
 def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
     """An exit code and a reason, if there is one to stop before the next job."""
     settings, states = opened.settings, opened.states
-    if not any(state.waiting for state in states):
+    if not any(state.waiting or state.held for state in states):
         return FINISHED, "nothing left to fetch"
     if settings.limit is not None and sum(state.pages for state in states) >= settings.limit:
         return FINISHED, f"limit of {settings.limit} pages reached"

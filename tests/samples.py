@@ -9,7 +9,7 @@ import pyarrow as pa
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing import test_pipeline
 
-from transforms.filter import FilterRules
+from transforms.filter import SCOPE, FilterRules
 from transforms.fingerprints import fingerprint_content, fingerprint_url
 from transforms.records import (
     PAGE,
@@ -112,10 +112,10 @@ def link_rows(*links: tuple[str, str, str | None, int], seed: bool = False) -> p
     return pa.table(columns, schema=LINKS)
 
 
-def candidate_table(*links: tuple[str, str, str | None, int]) -> pa.Table:
+def candidate_table(*links: tuple[str, str, str | None, int], opening: bool = False) -> pa.Table:
     """CANDIDATES rows from (source, target, reason or None, depth)."""
     sources, targets, reasons, depths = zip(*links, strict=True) if links else ((),) * 4
-    admitted = [reason is None for reason in reasons]
+    admitted = [reason is None or (opening and reason == SCOPE) for reason in reasons]
     columns = [
         pa.array([t if ok else None for t, ok in zip(targets, admitted, strict=True)], pa.string()),
         pa.array([fingerprint_url(url) for url in targets], pa.uint64()),
@@ -128,8 +128,10 @@ def candidate_table(*links: tuple[str, str, str | None, int]) -> pa.Table:
     return pa.table(columns, schema=CANDIDATES)
 
 
-def candidate_block(*links: tuple[str, str, str | None, int]) -> CandidateBlock:
-    return CandidateBlock(pack(candidate_table(*links)))
+def candidate_block(
+    *links: tuple[str, str, str | None, int], opening: bool = False
+) -> CandidateBlock:
+    return CandidateBlock(pack(candidate_table(*links, opening=opening)))
 
 
 RULES = FilterRules("any", ())

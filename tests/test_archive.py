@@ -177,7 +177,7 @@ def test_warc_truncated_says_that_the_body_is_not_whole(outcome, truncated):
 @pytest.mark.parametrize("error", ["timeout", "the connection broke off"])
 def test_warc_truncated_stands_on_what_broke_off(error):
     data, _ = write(make_fetched(body=b"half", outcome=NETWORK_ERROR, error=error))
-    assert "WARC-Truncated" in records(data)[1][0]
+    assert records(data)[1][0]["WARC-Truncated"] == "disconnect"
 
 
 BODIES = st.binary(max_size=300)

@@ -31,6 +31,7 @@ def run(capsys, *arguments: str) -> tuple[int, str]:
         (["crawl", "-i", "absent.txt"], "cannot read seeds from absent.txt: No such file"),
         (["crawl", "http://a/", "--nonsense"], "unknown option --nonsense"),
         (["crawl", "http://a/", "--delay", "soon"], "'soon' is not a duration such as 20s"),
+        (["crawl", "http://a/", "--timeout", "0"], "'0' is no time at all; expected a duration"),
         (["crawl", "http://a/", "--max-body", "5 miles"], "is not a size such as 512KiB"),
         (["crawl", "http://a/", "--depth", "-1"], "is not a whole number of at least 0"),
         (["crawl", "http://a/", "--scope", "world"], "invalid choice: 'world'"),

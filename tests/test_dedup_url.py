@@ -20,8 +20,8 @@ from tests.samples import (
     pipeline_of_stage,
 )
 from transforms import dedup_url
-from transforms.dedup_url import DedupUrls, frontier_rows, nothing_taken, unseen
-from transforms.filter import FilterRules
+from transforms.dedup_url import DedupUrls, frontier_rows, nothing_taken, reconsider, unseen
+from transforms.filter import FilterRules, UrlFilter
 from transforms.fingerprints import fingerprint_url
 from transforms.hosts import HostRecord, read_hosts, write_hosts
 from transforms.records import (
@@ -224,7 +224,8 @@ def test_fetch_whose_row_was_lost_is_not_committed(tmp_path):
     state = ShardState(0, 0, waiting=1, discovered=1)
     report = SlotReport(0, taken=1, fetched=1, pages=1, frontier=(), waiting=0, hosts="")
     result = dedup(str(tmp_path), state, report)  # no Settled: its PageBlock never came
-    with pytest.raises(CommitError):
+    assert result.fetched == 1
+    with pytest.raises(CommitError, match="1 fetches ended, 0 reached the pages table"):
         summarize(str(tmp_path), [result], [], 1, "now")
 
 
@@ -242,19 +243,110 @@ def test_dedup_urls_gives_a_result_for_each_shard(tmp_path):
         assert_that(sums, equal_to([(0, 1, 0), (1, 0, 1)]))
 
 
+RULES_OF_A = FilterRules("host", (A,), exclude=("/out",))
+MOVED, AWAY = "http://moved.example/", "http://away.example/"
+HELD = "frontier/round=0000{}/shard-00000-of-00001.held.parquet"
+
+
+def dedup_of_a(base: str, state: ShardState, *links) -> ShardResult:
+    """A round with the scope of A, and links as Settle sends them while `state` is opening."""
+    block = candidate_block(*links, opening=state.opening)
+    [(_, result)] = dedup_url._DedupUrls(base, 1, RULES_OF_A).process((0, [state, block]))
+    after = result.state
+    assert after.discovered == after.fetched + after.refused + after.waiting
+    assert result.received == len(links)
+    return result
+
+
 def test_links_out_of_scope_are_held_until_the_scope_can_not_grow(tmp_path):
-    inside, outside = "http://moved.example/deep", "http://other.example/"
-    rules = FilterRules("host", ("http://a.example/",))
-    rows = candidate_table((A, inside, "scope", 1), (A, outside, "scope", 1))
-    urls = pa.array([inside, outside], pa.string())
-    rows = rows.set_column(0, "url", urls)
-    state = ShardState(0, 0, opening=True, seeds=1)
-    stage = dedup_url._DedupUrls(str(tmp_path), 1, rules)
-    [(_, first)] = stage.process((0, [state, CandidateBlock(pack(rows))]))
-    assert (first.discovered, first.refused, first.received) == (0, {}, 2)
-    assert len(first.state.held) == 1
-    grown = first.state._replace(opening=False, scope=("http://moved.example/",))
-    [(_, second)] = stage.process((0, [grown]))
-    assert (second.discovered, second.refused) == (2, {"scope": 1})
-    assert second.state.held == ()
-    assert read_table(second.state.frontier[0])["url"].to_pylist() == [inside]
+    base = str(tmp_path)
+    state = ShardState(0, 0, opening=True)
+    first = dedup_of_a(
+        base,
+        state,
+        (A, A + "1", None, 1),
+        (A, MOVED + "deep", "scope", 1),
+        (A, AWAY, "scope", 1),
+        (A, "mailto:x@a.example", "scheme", 1),
+    )
+    assert (first.discovered, first.refused) == (2, {"scheme": 1})
+    assert urls_in(first.state.frontier) == [A + "1"]
+    assert first.state.held == (f"{base}/{HELD.format(0)}",)
+    assert urls_in(first.state.held) == [MOVED + "deep", AWAY]
+
+    second = dedup_of_a(base, first.state, (A + "1", AWAY, "scope", 2), (A, B, "scope", 2))
+    assert (second.discovered, second.refused) == (0, {})
+    assert second.state.held == (*first.state.held, f"{base}/{HELD.format(1)}")
+    assert second.state.visited == first.state.visited  # nothing of them is decided
+
+    third = dedup_of_a(base, second.state)  # still opening, and nothing to hold
+    assert third.state.held == second.state.held
+
+    grown = third.state._replace(opening=False, scope=(MOVED,))
+    fourth = dedup_of_a(base, grown, (A, C, "scope", 4))
+    # AWAY was held twice, and counts once.
+    assert (fourth.discovered, fourth.refused) == (4, {"scope": 3})
+    assert (fourth.state.held, fourth.state.refused, fourth.state.waiting) == ((), 4, 2)
+    [row] = read_table(fourth.state.frontier[-1]).to_pylist()
+    assert row == {
+        "url": MOVED + "deep",
+        "fingerprint": fingerprint_url(MOVED + "deep"),
+        "host": "moved.example",
+        "depth": 1,
+        "referrer": A,
+        "seed": False,
+    }
+
+    fifth = dedup_of_a(base, fourth.state, (A, AWAY, "scope", 5), (A, MOVED + "deep", None, 5))
+    assert (fifth.discovered, fifth.state) == (0, fourth.state._replace(round=5))
+
+
+def test_held_link_does_not_hide_a_link_that_is_admitted(tmp_path):
+    # In the same round, in a later one, and in the one in which it is judged.
+    base = str(tmp_path)
+    held = [(A, f"{MOVED}{n}", "scope", 1) for n in range(3)]
+    state = ShardState(0, 0, opening=True)
+    state = dedup_of_a(base, state, *held, (MOVED, MOVED + "0", None, 7)).state
+    assert urls_in(state.frontier) == [MOVED + "0"]
+    state = dedup_of_a(base, state, (MOVED, MOVED + "1", None, 7)).state
+    assert urls_in(state.frontier) == [MOVED + "0", MOVED + "1"]
+    grown = state._replace(opening=False, scope=(MOVED,))
+    last = dedup_of_a(base, grown, (MOVED, MOVED + "2", None, 7))
+    assert (last.discovered, last.refused, last.state.held) == (1, {}, ())
+    [row] = read_table(last.state.frontier[-1]).to_pylist()
+    assert (row["url"], row["depth"], row["referrer"]) == (MOVED + "2", 1, A)  # its best link
+
+
+def test_nothing_is_held_once_the_scope_can_not_grow(tmp_path):
+    result = dedup_of_a(str(tmp_path), ShardState(0, 9), (A, AWAY, "scope", 1))
+    assert (result.discovered, result.refused, result.state.held) == (1, {"scope": 1}, ())
+    assert not list(tmp_path.rglob("*.held.*"))
+
+
+def test_held_again_is_the_same_file(tmp_path):
+    state = ShardState(0, 0, opening=True)
+    first = dedup_of_a(str(tmp_path), state, (A, AWAY, "scope", 1))
+    content = (tmp_path / HELD.format(0)).read_bytes()
+    assert dedup_of_a(str(tmp_path), state, (A, AWAY, "scope", 1)) == first
+    assert (tmp_path / HELD.format(0)).read_bytes() == content
+
+
+def test_reconsider_judges_by_all_rules_and_changes_nothing_else():
+    targets = (MOVED + "deep", AWAY, MOVED + "out")
+    held = candidate_table(*((A, url, "scope", 1) for url in targets), opening=True)
+    wanted = UrlFilter(RULES_OF_A, (MOVED,))
+    judged = reconsider(held, wanted)
+    assert judged.schema == CANDIDATES
+    assert judged["refused"].to_pylist() == [None, "scope", "excluded"]
+    assert judged.drop_columns("refused").equals(held.drop_columns("refused"))
+    assert reconsider(held.slice(0, 0), wanted).equals(CANDIDATES.empty_table())
+
+
+def test_dedup_counts_the_seeds_that_wait(tmp_path):
+    state = ShardState(0, 0, waiting=3, discovered=3, seeds=3, opening=True)
+    report = SlotReport(0, taken=2, fetched=2, pages=0, frontier=(), waiting=1, hosts="", seeds=2)
+    links = candidate_table((A, B, None, 0), (A, C, None, 1))
+    seeds = pa.array([True, False])  # B: where a seed redirected to
+    links = links.set_column(CANDIDATES.get_field_index("seed"), CANDIDATES.field("seed"), seeds)
+    result = dedup(str(tmp_path), state, report, CandidateBlock(pack(links)))
+    assert (result.state.seeds, result.state.waiting, result.fetched) == (2, 3, 2)

@@ -259,7 +259,8 @@ def test_filter_urls_refuses_a_marked_link_before_all_else_and_forgets_it():
     ]
 
 
-def test_crawl_follows_a_link_that_was_found_before_the_scope_grew(tmp_path):
+@pytest.mark.parametrize("also", ["and <a href=/deep>", "and nothing else waits"])
+def test_crawl_follows_a_link_that_was_found_before_the_scope_grew(tmp_path, also):
     one, two, moved = ("127.0.0.32", "127.0.0.33", "127.0.0.34")
 
     def answer(request: Request) -> Answer:
@@ -267,7 +268,7 @@ def test_crawl_follows_a_link_that_was_found_before_the_scope_grew(tmp_path):
         pages = {
             (one, "/"): Answer(body=f"one <a href={deep}>".encode()),
             (two, "/"): Answer(301, headers=(("Location", f"http://{moved}:{request.port}/"),)),
-            (moved, "/"): Answer(body=f"moved <a href={deep}>".encode()),
+            (moved, "/"): Answer(body=f"moved {also}".encode()),
             (moved, "/deep"): Answer(body=b"deep"),
         }
         return pages.get((request.host, request.path), Answer(404))

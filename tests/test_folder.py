@@ -236,6 +236,31 @@ def test_sweep_keeps_what_is_named_and_removes_the_rest(tmp_path):
     assert below(tmp_path) == kept
 
 
+def test_sweep_keeps_what_is_held_until_it_is_judged(tmp_path):
+    crawl = committed(str(tmp_path), 0, 1)
+    waits, judged = (f"frontier/round=0000{n}/shard-00000-of-00001.held.parquet" for n in (1, 0))
+    [state] = crawl.last.states
+    held = state._replace(held=(f"{tmp_path}/{waits}",))
+    touch(tmp_path, waits, judged)
+    sweep(crawl._replace(last=crawl.last._replace(states=(held,))))
+    assert {name for name in below(tmp_path) if ".held." in name} == {waits}
+    sweep(crawl)
+    assert not [name for name in below(tmp_path) if ".held." in name]
+
+
+def test_sweep_since_a_round_leaves_the_rounds_before_it_alone(tmp_path):
+    crawl = committed(str(tmp_path), 0, 1, 2)
+    kinds = (layout.PAGES, layout.LINKS, layout.WARC)
+    before = {f"{kind}/round=00000/{name}" for kind in kinds for name in ("named", "orphan")}
+    later = {f"{kind}/round=0000{n}/named" for kind in kinds for n in (1, 2)}
+    orphans = {f"{kind}/round=0000{n}/orphan" for kind in kinds for n in (1, 2, 3)}
+    touch(tmp_path, *before, *later, *orphans)
+    sweep(crawl, since=1)
+    assert {name for name in below(tmp_path) if name.startswith(kinds)} == before | later
+    sweep(crawl)
+    assert not [name for name in below(tmp_path) if name.endswith("orphan")]
+
+
 def test_sweep_of_a_crawl_that_has_just_begun_keeps_its_start(tmp_path):
     crawl = open_crawl(settings(tmp_path, *SEEDS), {})
     before = below(tmp_path)

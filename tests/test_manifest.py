@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline import cli
 from pipeline.manifest import (
+    OPENING_ROUNDS,
     CommitError,
     Manifest,
     check_sums,
@@ -118,6 +119,30 @@ def test_summarize_gives_where_seeds_redirected_to_to_every_shard():
     ]
 
 
+def after_round(round_: int, *seeds: int) -> list[bool]:
+    """`opening` of each shard once `round_` is committed, with so many seeds waiting in each."""
+    results = [
+        make_result(
+            shard,
+            state=ShardState(
+                shard, round_ + 1, discovered=1 + n, fetched=1, waiting=n, seeds=n, opening=True
+            ),
+        )
+        for shard, n in enumerate(seeds)
+    ]
+    return [state.opening for state in summed(*results).states]
+
+
+def test_summarize_leaves_every_shard_opening_while_any_has_seeds():
+    assert after_round(0, 0, 1, 0) == [True] * 3
+    assert after_round(0, 0, 0, 0) == [False] * 3
+
+
+def test_summarize_waits_for_seeds_no_longer_than_opening_rounds():
+    opening = [after_round(round_, 1, 0) for round_ in range(OPENING_ROUNDS + 2)]
+    assert opening == [[True] * 2] * (OPENING_ROUNDS - 1) + [[False] * 2] * 3
+
+
 def test_total_adds_up_every_fate():
     states = [ShardState(n, 0, (), (), (), (), 1, 10, 6, 3, 5) for n in range(2)]
     assert total(states) == {
@@ -158,6 +183,17 @@ def test_total_adds_up_every_fate():
             2,
             "shard 1: discovered 1 is not fetched 1 . refused 0 . waiting 1",
         ),
+        (
+            [make_result(0), make_result(1, fetched=2)],
+            2,
+            "shard 1: 2 fetches ended, 1 reached the pages table",
+        ),
+        (
+            [make_result(0, settled=NOTHING_SETTLED, fetched=1)],
+            1,
+            "shard 0: 1 fetches ended, 0 reached the pages table",
+        ),
+        ([make_result(0, fetched=0)], 1, "shard 0: 0 fetches ended, 1 reached the pages table"),
     ],
     ids=[
         "shard missing",
@@ -170,6 +206,9 @@ def test_total_adds_up_every_fate():
         "all links lost",
         "URL without a fate",
         "URL with two fates",
+        "page lost",
+        "all pages lost",
+        "page from nowhere",
     ],
 )
 def test_sums_that_are_wrong_are_refused(results, shards, said):

@@ -16,6 +16,7 @@ from pipeline.options import (
     options_table,
     pattern,
     size,
+    some_time,
 )
 
 
@@ -37,6 +38,9 @@ def test_size_is_a_number_times_its_unit(number, unit):
     [
         *((duration, text, "is not a duration such as 20s, 30m, 2h or 7d")
           for text in ("", "s", "soon", "-1", "1w", "1h30m", "1e3", "inf", "nan", ".5", "1.")),
+        *((some_time, text, "is no time at all; expected a duration such as 20s or 1m")
+          for text in ("0", "0s", "0.0m", " 0 ")),
+        (some_time, "soon", "is not a duration such as 20s, 30m, 2h or 7d"),
         *((size, text, "is not a size such as 512KiB or 5MiB")
           for text in ("", "KiB", "-1", "5MB", "5K", "1 000", "0x10")),
         *((factor, text, "is not a number of at least 0")
@@ -61,6 +65,8 @@ def test_malformed_value_says_what_was_expected(parse, text, said):
     [
         (factor, "2", 2.0),
         (factor, "0.5", 0.5),
+        (some_time, "0.1", 0.1),
+        (some_time, "1m", 60.0),
         (at_least(0), "0", 0),
         (at_least(-2), "-2", -2),
         (at_least(1), " 16 ", 16),

@@ -121,6 +121,7 @@ def test_seed_states_hold_every_seed_once_in_its_shard(tmp_path_factory, urls, s
         mine = seeds_of([state])
         assert all(shard_of_url(url, shards) == state.shard for url in mine)
         assert (state.waiting, state.discovered) == (len(mine), len(mine))
+        assert (state.seeds, state.opening, state.held) == (len(mine), True, ())
         rows = [row for path in state.visited for row in read_table(path).to_pylist()]
         assert [row["fingerprint"] for row in rows] == sorted(map(fingerprint_url, mine))
         assert all(row["refused"] is None for row in rows)

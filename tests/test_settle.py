@@ -184,8 +184,37 @@ def test_candidate_that_is_refused_is_no_more_than_its_fingerprint():
     assert {row["depth"] for row in rows} == {2}
 
 
-def test_candidates_of_no_links_go_nowhere():
-    assert candidates_by_shard(LINKS.empty_table(), SHARDS, False) == {}
+def test_candidate_out_of_scope_is_sent_whole_while_the_scope_may_grow():
+    links = link_rows(
+        (A, C, "scope", 2), (A, "mailto:x@a.example", "scheme", 2), (A, B, "excluded", 2),
+        (B, D, None, 3),
+    )  # fmt: skip
+    [table] = candidates_by_shard(links, 1, True).values()
+    assert table.schema == CANDIDATES
+    assert [(row["url"], row["referrer"], row["refused"]) for row in table.to_pylist()] == [
+        (C, A, "scope"),
+        (None, None, "scheme"),
+        (None, None, "excluded"),
+        (D, B, None),
+    ]
+    [closed] = candidates_by_shard(links, 1, False).values()
+    rest = ["fingerprint", "refused", "depth", "source_fingerprint", "seed"]
+    assert table.select(rest).equals(closed.select(rest))
+
+
+@given(SOURCES)
+def test_candidates_go_to_the_same_shards_while_the_scope_may_grow(drawn):
+    links = together(blocks(drawn))
+    sent = [
+        {shard: table["fingerprint"].to_pylist() for shard, table in found.items()}
+        for found in (candidates_by_shard(links, SHARDS, opening) for opening in (False, True))
+    ]
+    assert sent[0] == sent[1]
+
+
+@pytest.mark.parametrize("opening", [False, True])
+def test_candidates_of_no_links_go_nowhere(opening):
+    assert candidates_by_shard(LINKS.empty_table(), SHARDS, opening) == {}
 
 
 def test_redirected_seeds_are_the_targets_of_seeds_alone():
@@ -224,6 +253,22 @@ def test_read_links_of_many_parts_is_all_of_them_in_one_order(tmp_path):
     assert links.schema == LINKS
     assert read_links(reversed(parts)).to_pylist() == links.to_pylist()
     assert read_links([]).equals(LINKS.empty_table())
+
+
+@pytest.mark.parametrize(("opening", "url"), [(False, None), (True, C)])
+def test_settle_sends_what_is_out_of_scope_as_its_state_says(tmp_path, opening, url):
+    page = make_page(A, [(C, "scope")])
+    inputs = [
+        (0, PageBlock(pack(page_table([page])))),
+        (0, write_part(str(tmp_path), page)),
+        (0, ShardState(0, 0, opening=opening)),
+    ]
+    with pipeline_of_stage() as pipeline:
+        settled = (pipeline | beam.Create(inputs),) | Settle(str(tmp_path), 1)
+        urls = settled.candidates | beam.FlatMapTuple(
+            lambda _, block: unpack([block.packed], CANDIDATES)["url"].to_pylist()
+        )
+        assert_that(urls, equal_to([url]))
 
 
 def test_settle_writes_pages_and_sends_links(tmp_path):

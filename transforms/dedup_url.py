@@ -113,7 +113,7 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
             refused=refused,
             settled=parts.one(Settled, Settled("", (), {}, 0, (), {})),
             fetched=report.fetched,
-            changed=bool(report.fetched or report.hosts),
+            changed=bool(report.fetched or report.hosts or held != state.held),
         )
         yield None, result
 

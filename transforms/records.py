@@ -220,4 +220,4 @@ class ShardResult(NamedTuple):
     refused: dict[str, int]  # of these, turned away by a filter, by reason
     settled: Settled
     fetched: int  # as the slot counted them
-    changed: bool  # a fetch ended, or something was learnt of a host
+    changed: bool  # a fetch ended, something was learnt of a host, or held links were judged
