@@ -17,6 +17,8 @@ from pipeline.short_jobs import Options, tune
 from pipeline.stages import stages_of
 from transforms.records import ShardState
 
+IN_PROCESS = (None, "DirectRunner", "FnApiRunner")  # names of Beam's engine in this process
+
 
 def run_depths(settings: Settings, states: tuple[ShardState, ...], deadline: float | None) -> None:
     """Run the next depths from `states` to the end. Raises what the job raised."""
@@ -54,7 +56,7 @@ def runner_of(options: PipelineOptions) -> Any:
     the running mode that loses elements.
     """
     name = options.view_as(StandardOptions).runner
-    if name not in (None, "DirectRunner", "FnApiRunner"):
+    if name not in IN_PROCESS:
         try:
             return create_runner(name)
         except (ValueError, ImportError, AttributeError) as error:
@@ -72,5 +74,7 @@ def default_fetchers(options: PipelineOptions) -> int:
     direct = options.view_as(DirectOptions)
     if direct.direct_running_mode == "multi_processing":
         return int(direct.direct_num_workers) or os.cpu_count() or 1  # as Beam reads a 0
+    if options.view_as(StandardOptions).runner in IN_PROCESS:
+        return 1
     declared = options.get_all_options()
     return max(1, int(declared.get("parallelism") or 0), int(declared.get("num_workers") or 0))
