@@ -19,6 +19,7 @@ examples:
   beamcrawl crawl -o example                          go on with it
   beamcrawl crawl -i seeds.txt --scope domain -d 3    several sites, three links deep
   beamcrawl status example
+  beamcrawl explain example https://example.com/about
 
 exit codes: 0 finished · 1 failed · 2 bad usage · 3 stopped with work left: run the
 same command to go on. Any other option goes to Beam: --runner, --flink_master, …
@@ -55,6 +56,11 @@ def build_parser() -> argparse.ArgumentParser:
         "status", help="what is there, from the manifests alone", allow_abbrev=False
     )
     status.add_argument("out", metavar="DIR", help="the crawl's folder")
+    explain = commands.add_parser(
+        "explain", help="why a URL is where it is: found, refused, fetched or waiting"
+    )
+    explain.add_argument("out", metavar="DIR", help="the crawl's folder")
+    explain.add_argument("url", metavar="URL", help="as it stands in a page, or in `pages`")
     return parser
 
 
@@ -164,13 +170,25 @@ def run_status(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def run_explain(arguments: argparse.Namespace) -> int:
+    from pipeline.explain import print_explanation
+
+    print_explanation(arguments.out.rstrip("/"), arguments.url)
+    return 0
+
+
+COMMANDS = {"status": run_status, "explain": run_explain}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code. Only a defect of ours shows a traceback."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         ours, beam = split_beam_options(arguments)
         parsed = build_parser().parse_args(ours)
-        return run_crawl(parsed, beam) if parsed.command == "crawl" else run_status(parsed)
+        if parsed.command == "crawl":
+            return run_crawl(parsed, beam)
+        return COMMANDS[parsed.command](parsed)
     except UsageError as error:
         return _fail(str(error), BAD_USAGE)
     except BrokenPipeError:
