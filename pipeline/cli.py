@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.lean import import_beam
 from pipeline.options import OPTIONS, USER_AGENT, VERSION, Option, Settings, UsageError
 
 FAILED, BAD_USAGE = 1, 2
@@ -96,6 +97,7 @@ def split_beam_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     known |= {"--help", "--version"}
     if all(word.split("=")[0] in known for word in arguments if word.startswith("--")):
         return list(arguments), []
+    import_beam(arguments)
     actions = _beam_actions()
     ours: list[str] = []
     beams: list[str] = []

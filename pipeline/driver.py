@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pipeline.folder import Crawl, locked, open_crawl, sweep
-from pipeline.lean import import_beam_lean
+from pipeline.lean import import_beam
 from pipeline.manifest import last_manifest, read_manifests
 from pipeline.options import Settings
 from pipeline.progress import Progress
@@ -85,8 +85,7 @@ def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
 def run_job(opened: Crawl, deadline: float | None) -> None:
     """One Beam job: as many depths as it is to hold. Raises what the job raised."""
     # Imported when a crawl runs and not before: Beam takes a while.
-    if not opened.settings.beam and storage.is_local(opened.settings.out):
-        import_beam_lean()
+    import_beam((opened.settings.out, *opened.settings.beam))
     from pipeline.job import run_depths
 
     run_depths(opened.settings, opened.states, deadline)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
+from pipeline import local_runner
 from pipeline.depth import CrawlDepth
 from pipeline.options import Settings, UsageError
 from pipeline.short_jobs import Options, tune
-from pipeline.stages import stages_of
+from pipeline.stages import Stages, stages_of
 from transforms.records import ShardState
-
-IN_PROCESS = (None, "DirectRunner", "FnApiRunner")  # names of Beam's engine in this process
 
 
 def run_depths(settings: Settings, states: tuple[ShardState, ...], deadline: float | None) -> None:
@@ -25,56 +23,45 @@ def run_depths(settings: Settings, states: tuple[ShardState, ...], deadline: flo
     tune()
     options = Options([*settings.beam])
     fetchers = settings.fetchers or default_fetchers(options)
+    depths = settings.depths_per_job or default_depths(options)
     runner = runner_of(options)
-    # In this process a failure is raised, and told in one line; no need to log it as well.
-    in_process = isinstance(runner, FnApiRunner)
-    logging.getLogger("apache_beam").setLevel(logging.CRITICAL if in_process else logging.ERROR)
+    # From here a failure is raised, and told in one line; no need to log it as well.
+    is_local = isinstance(runner, FnApiRunner)
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL if is_local else logging.ERROR)
     pipeline = beam.Pipeline(runner=runner, options=options)
-    build_depths(pipeline, settings, states, fetchers, deadline)
+    build_depths(pipeline, stages_of(settings, fetchers, deadline), states, depths)
     pipeline.run().wait_until_finish()
 
 
 def build_depths(
-    pipeline: beam.Pipeline,
-    settings: Settings,
-    states: tuple[ShardState, ...],
-    fetchers: int,
-    deadline: float | None,
+    pipeline: beam.Pipeline, stages: Stages, states: tuple[ShardState, ...], depths: int
 ) -> beam.PCollection:
-    """The graph: `--depths-per-job` depths, each reading the states that the last committed."""
-    stages = stages_of(settings, fetchers, deadline)
+    """The graph: so many depths, each reading the states that the last committed."""
     shards = pipeline | "Shards" >> beam.Create(states, reshuffle=False)
-    for number in range(settings.depths_per_job or 1):
+    for number in range(depths):
         shards = shards | f"Depth +{number}" >> CrawlDepth(stages)
     return shards
 
 
 def runner_of(options: PipelineOptions) -> Any:
-    """The runner that was named; for the DirectRunner its own engine, the FnApiRunner.
-
-    Beam's DirectRunner would first try to download another one. Raises UsageError for
-    the running mode that loses elements.
-    """
+    """The runner that was named. Raises UsageError for one that there is not."""
     name = options.view_as(StandardOptions).runner
-    if name not in IN_PROCESS:
-        try:
-            return create_runner(name)
-        except (ValueError, ImportError, AttributeError) as error:
-            raise UsageError(f"--runner {name}: {error}") from None
-    if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
-        raise UsageError(
-            "--direct_running_mode=multi_threading loses elements; use in_memory or "
-            "multi_processing"
-        )
-    return FnApiRunner()
+    if name in local_runner.NAMES:
+        return local_runner.local_runner(options)
+    try:
+        return create_runner(name)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise UsageError(f"--runner {name}: {error}") from None
 
 
 def default_fetchers(options: PipelineOptions) -> int:
     """As many fetch slots as the runner has workers."""
-    direct = options.view_as(DirectOptions)
-    if direct.direct_running_mode == "multi_processing":
-        return int(direct.direct_num_workers) or os.cpu_count() or 1  # as Beam reads a 0
-    if options.view_as(StandardOptions).runner in IN_PROCESS:
-        return 1
+    if options.view_as(StandardOptions).runner in local_runner.NAMES:
+        return local_runner.count_processes(options)
     declared = options.get_all_options()
     return max(1, int(declared.get("parallelism") or 0), int(declared.get("num_workers") or 0))
+
+
+def default_depths(options: PipelineOptions) -> int:
+    """As many depths a job as its start is worth."""
+    return local_runner.DEPTHS_OF_PROCESSES if local_runner.has_processes(options) else 1

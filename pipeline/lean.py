@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pipeline.later import stand_in
@@ -50,6 +50,16 @@ def absent(*names: str) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)  # type: ignore[arg-type]
+
+
+def import_beam(words: Iterable[str]) -> None:
+    """Import Beam, lean unless one of the words names a runner or a remote path."""
+    if not any(word.startswith("--runner") or _is_remote(word) for word in words):
+        import_beam_lean()
+
+
+def _is_remote(word: str) -> bool:
+    return "://" in word and not word.startswith(("http://", "https://"))
 
 
 def import_beam_lean() -> None:

@@ -165,7 +165,8 @@ OPTIONS = (
            "room for 16 fetchers",
            fixed=True),
     Option("--depths-per-job", None, at_least(1), "N", "depths chained in one Beam job",
-           "1 where a job starts at once; more where a start costs minutes", shown="1"),
+           "a job of processes takes a second to start, one in a cloud minutes",
+           shown="1; 4 with processes"),
     Option("--patience", 600.0, duration, "TIME", "do not wait longer than this for a host; stop "
            "with work left instead", "a schedule can come back", shown="10m"),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import re
 
@@ -97,6 +98,19 @@ def test_chained_depths_give_what_single_ones_give(demo_web, tmp_path):
         assert read_rows(tmp_path / "one", kind, columns) == read_rows(
             tmp_path / "three", kind, columns
         )
+
+
+def test_crawl_of_two_processes_finds_what_one_finds(demo_web, tmp_path):
+    beam = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+    one, two = tmp_path / "one", tmp_path / "two"
+    hosts = [demo_web.url("/", host) for host in demoweb.HOSTS]
+    assert run_crawl(one, *hosts, **QUICK).code == FINISHED
+    assert run_crawl(two, *hosts, **QUICK, beam=beam).code == FINISHED
+    assert outcomes(one) == outcomes(two)
+    slots = [
+        {re.search(r"slot-\d+", p)[0] for p in glob.glob(f"{out}/warc/*/*")} for out in (one, two)
+    ]
+    assert [len(names) for names in slots] == [1, 2]
 
 
 def test_time_limit_commits_and_rolls_over(demo_web, tmp_path):

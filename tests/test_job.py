@@ -12,8 +12,9 @@ from apache_beam.pipeline import PipelineVisitor
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipeline.depth import CrawlDepth
-from pipeline.job import build_depths, default_fetchers, runner_of
+from pipeline.job import build_depths, default_depths, default_fetchers, runner_of
 from pipeline.options import Settings, UsageError
+from pipeline.stages import stages_of
 from transforms.records import ShardState
 
 STATES = tuple(ShardState(shard, 0) for shard in range(2))
@@ -32,10 +33,10 @@ class _Labels(PipelineVisitor):
         self.labels.append(transform_node.full_label)
 
 
-def labels_of(tmp_path, **options) -> list[str]:
-    settings = Settings.of(("http://a.example/",), out=str(tmp_path), shards=2, **options)
+def labels_of(tmp_path, depths: int = 1) -> list[str]:
+    settings = Settings.of(("http://a.example/",), out=str(tmp_path), shards=2)
     pipeline = beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
-    build_depths(pipeline, settings, STATES, 2, None)
+    build_depths(pipeline, stages_of(settings, 2, None), STATES, depths)
     visitor = _Labels()
     pipeline.visit(visitor)
     return visitor.labels
@@ -64,16 +65,16 @@ def test_graph_of_a_depth_has_no_step_beside_them_but_the_key(tmp_path):
     assert steps - set(told()) <= {"By shard", "Flatten", "GroupParts"}
 
 
-@pytest.mark.parametrize(("depths", "expected"), [(None, 1), (1, 1), (3, 3)])
-def test_graph_has_as_many_depths_as_are_to_be_chained(tmp_path, depths, expected):
-    labels = labels_of(tmp_path, depths_per_job=depths)
+@pytest.mark.parametrize("depths", [1, 3])
+def test_graph_has_as_many_depths_as_are_to_be_chained(tmp_path, depths):
+    labels = labels_of(tmp_path, depths)
     assert [label for label in labels if re.fullmatch(r"Depth \+\d+", label)] == [
-        f"Depth +{number}" for number in range(expected)
+        f"Depth +{number}" for number in range(depths)
     ]
 
 
 def test_building_the_graph_writes_nothing(tmp_path):
-    labels_of(tmp_path, depths_per_job=2)
+    labels_of(tmp_path, 2)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,3 +126,11 @@ def test_default_fetchers_are_the_workers_of_the_runner(words, fetchers):
 def test_default_fetchers_of_a_worker_for_each_cpu():
     words = ["--direct_running_mode=multi_processing", "--direct_num_workers=0"]
     assert default_fetchers(PipelineOptions(words)) == os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("words", "depths"),
+    [([], 1), (["--direct_running_mode=multi_processing"], 4), (["--runner=FlinkRunner"], 1)],
+)
+def test_default_depths_of_a_job_are_what_its_start_is_worth(words, depths):
+    assert default_depths(PipelineOptions(words)) == depths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
@@ -29,7 +30,9 @@ def expected(port: int) -> dict[str, str]:
 def start(web, out, *more: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "pipeline", "crawl", web.url(), "-o", str(out)]
     return subprocess.Popen(
-        [*command, "--allow-private", "--exclude", EXCLUDE, *more], stderr=subprocess.PIPE
+        [*command, "--allow-private", "--exclude", EXCLUDE, *more],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
 
 
@@ -70,11 +73,15 @@ def test_sigkill_at_ten_random_moments_loses_nothing(demo_web, tmp_path):
     assert_whole(tmp_path, demo_web.port)
 
 
-def test_ctrl_c_commits_what_was_fetched_and_exits_3(demo_web, tmp_path):
-    run = start(demo_web, tmp_path, "--delay", "0.3")
+PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+
+
+@pytest.mark.parametrize("beam", [(), PROCESSES], ids=["one process", "processes"])
+def test_ctrl_c_commits_what_was_fetched_and_exits_3(demo_web, tmp_path, beam):
+    run = start(demo_web, tmp_path, "--delay", "0.3", *beam)
     while len(demo_web.log) < 6:
         time.sleep(0.02)
-    run.send_signal(signal.SIGINT)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does
     _, said = run.communicate(timeout=30)
     assert run.returncode == WORK_LEFT
     assert b"to go on: beamcrawl crawl -o" in said
