@@ -98,6 +98,23 @@ def test_wait_returns_as_soon_as_one_has_ended(make):
         assert [response.request.ticket for response in transport.wait(5)] == ["127.0.0.2"]
 
 
+def test_drop_breaks_off_what_is_under_way_and_leaves_the_transport_ready(make):
+    def script(peer):
+        peer.hear()
+        peer.wait_for_hangup()
+
+    with RawServer(script) as server, serve(lambda request: Answer(body=b"well")) as web:
+        transport = make()
+        transport.start(Request("dropped", server.url))
+        transport.wait(0.1)
+        transport.drop()
+        assert server.hung_up.wait(2)
+        assert transport.wait(0.1) == []
+        for turn in range(3):
+            transport.start(Request(turn, web.url()))
+            assert [each.request.ticket for each in transport.wait(5)] == [turn]
+
+
 def test_close_drops_what_is_under_way(make):
     def script(peer):
         peer.hear()

@@ -18,13 +18,14 @@ from transforms.http_head import first, parse_head
 from transforms.robots_cache import seconds_until
 from transforms.transport import CONNECT, DNS, TIMEOUT, Response
 
-LONGEST_ADAPTIVE = 30.0  # Heritrix's and Nutch's bound for a gap that nobody asked for
+LONGEST_UNASKED = 30.0  # Heritrix's and Nutch's bound for a gap that nobody asked for
 FIRST_SETBACK = 1.0  # the least gap after a failure; doubles with each in a row
 LONGEST_RETRY_AFTER = 7 * 86400.0
 MAX_FAILURES = 6  # in a row, and a host is closed: 31 s after the first at the least
 FIRST_CLOSURE = 60.0
 CLOSURE_GROWTH = 4
-MAX_CLOSURES = 5  # in a row, and its URLs are given up: more than a day after the first
+MAX_CLOSURES = 7  # in a row, and its URLs are given up: 23 hours after the first at the least
+LONGEST_STRAY = 0.5  # a setback is longer than due by up to this part of itself
 _LATENCY_WEIGHT = 0.25  # of the newest response, in the running mean
 _EASING = 0.75  # what a good answer leaves of a slowdown
 
@@ -64,7 +65,7 @@ def due_gap(record: HostRecord, policy: PacePolicy, crawl_delay: float) -> float
     """
     if policy.delay == 0:
         return crawl_delay
-    adaptive = min(policy.adaptive * record.latency, LONGEST_ADAPTIVE)
+    adaptive = min(policy.adaptive * record.latency, LONGEST_UNASKED)
     return max(policy.delay, crawl_delay, adaptive)
 
 
@@ -135,21 +136,34 @@ def _set_back(
 ) -> HostRecord:
     """One more failure in a row: twice the gap, or closed. `told`: the host said how long."""
     failures = record.failures + 1
+    stray = 1 + LONGEST_STRAY * _stray(record.requests)
     if record.closures or failures >= MAX_FAILURES:
         closures = record.closures + 1
-        closed_for = FIRST_CLOSURE * CLOSURE_GROWTH ** (closures - 1)
+        closed_for = max(FIRST_CLOSURE * CLOSURE_GROWTH ** (closures - 1), 2 * record.slowdown)
         return record._replace(
-            failures=failures, closures=closures, reason=cause, ready_at=ended_at + closed_for
+            failures=failures,
+            closures=closures,
+            reason=cause,
+            ready_at=ended_at + closed_for * stray,
         )
     gap = due_gap(record, policy, crawl_delay)
-    slowdown = record.slowdown if told else max(FIRST_SETBACK, 2 * record.slowdown, 2 * gap)
+    doubled = min(2 * record.slowdown, LONGEST_UNASKED)
+    slowdown = record.slowdown if told else max(FIRST_SETBACK, doubled, 2 * gap)
     return record._replace(
         failures=failures,
         reason=cause,
         slowdown=slowdown,
         gap=max(gap, slowdown),
-        ready_at=ended_at + max(gap, slowdown),
+        ready_at=ended_at + max(gap, slowdown) * stray,
     )
+
+
+def _stray(number: int) -> float:
+    """From 0 to 1, evenly, and never in step: a host may be down in a rhythm of its own.
+
+    (Gaps that only double meet a host that is up every other 3 s always in the wrong ones.)
+    """
+    return number * 0.618034 % 1
 
 
 def _mean_latency(mean: float, latest: float) -> float:

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from transforms.exchange import Errand, Ticket, fetched, may_be_told
+from transforms.attempts import Attempts
+from transforms.exchange import Errand, Ticket, may_be_told
 from transforms.hosts import HostRecord
 from transforms.live import LIVE
-from transforms.outcome import is_passing, outcome_of
+from transforms.outcome import is_passing
 from transforms.pace import (
     MAX_CLOSURES,
     PacePolicy,
@@ -25,17 +26,10 @@ from transforms.pace import (
     is_suspect,
     is_unanswered,
 )
-from transforms.records import (
-    ERRORS,
-    PAGE,
-    ROBOTS_DENIED,
-    ROBOTS_TXT,
-    Fetched,
-    Slot,
-    Waiting,
-)
+from transforms.records import PAGE, ROBOTS_DENIED, Fetched, Slot
 from transforms.robots_gate import ASK, DENY, WAIT, Decision, RobotsGate
 from transforms.scheduler import Host, Scheduler
+from transforms.slot_ends import SlotEnds
 from transforms.slot_rows import SlotRows
 from transforms.transport import (
     ADDRESS,
@@ -86,47 +80,62 @@ class SlotFetcher:
         self.transport = transport
         self.must_stop = must_stop
         self.clock = clock
+        self.began = clock()
         self.gate = RobotsGate(
             policy.fetch.user_agent, policy.robots_forbidden, policy.pace.max_crawl_delay
         )
-        self.scheduler = Scheduler(policy.per_address)
-        self.errands: dict[int, Errand] = {}  # by the negative number that stands in a queue
-        self.failing: dict[int, tuple[int, int]] = {}  # row: attempts, successes before the first
-        self.silent: dict[str, tuple[int, int]] = {}  # the same for origins without an answer
+        # Behind a proxy every host has the address of the proxy.
+        self.scheduler = Scheduler(0 if policy.fetch.proxy else policy.per_address)
+        self.attempts = Attempts(policy.pace.retries)
+        self.ends = SlotEnds(slot, rows, clock)
         self.dead: dict[str, Response] = {}  # origins given up while their host answers
         self.pages = 0  # had, and possibly on their way
         self.in_flight = 0
-        self.ended: list[Fetched] = []
-        self.began = clock()
         self.last_look = 0.0
         for record, queue in rows.by_host():
             self.scheduler.add(self._enter(record), queue)
             LIVE.waiting += len(queue)
 
     def run(self) -> Iterator[Fetched]:
-        stopping_since: float | None = None
+        try:
+            yield from self._turns()
+        finally:
+            self.transport.drop()
+
+    def _turns(self) -> Iterator[Fetched]:
+        end_at: float | None = None  # when to stop waiting for what is under way
         while True:
             now = self.clock()
-            if stopping_since is None and self._is_to_stop(now):
-                stopping_since = now
-            if stopping_since is None:
+            if end_at is None and self._is_to_stop(now):
+                end_at = now + GRACE
+            if end_at is None:
                 self._start_requests(now)
-            elif now - stopping_since > GRACE:
+            elif now >= end_at:
+                self._abandon(now)
                 break
-            if self.ended:
+            if self.ends.ended:
                 # What was just started is on its way while these pages are parsed.
-                ended = self._hand_on()
+                ended = self.ends.hand_on()
                 self._take(self.transport.wait(0.0))
                 yield from ended
-            wait = self._waiting_time(now, stopping_since)
+            wait = self._waiting_time(now, end_at)
             if wait is None:
                 break
             self._take(self.transport.wait(wait))
-        yield from self._hand_on()
+        yield from self.ends.hand_on()
+
+    def _abandon(self, now: float) -> None:
+        """Requests are still under way, and nobody waits for them: their hosts saw them."""
+        for host in self.scheduler.hosts.values():
+            if host.busy:
+                record = self.rows.record(host.name)
+                gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(host.name))
+                ready_at = max(record.ready_at, now + gap)
+                self.rows.note_host(record._replace(ready_at=ready_at))
 
     def _enter(self, record: HostRecord) -> Host:
         host = self.scheduler.host(record.host)
-        host.ready_at = record.ready_at
+        host.ready_at = max(record.ready_at, self.began)
         host.address = record.address
         self.gate.learn(record.robots)
         gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(record.host))
@@ -142,11 +151,10 @@ class SlotFetcher:
         long = round_time is not None and now - self.began >= round_time
         return late or long or self.must_stop()
 
-    def _waiting_time(self, now: float, stopping_since: float | None) -> float | None:
+    def _waiting_time(self, now: float, end_at: float | None) -> float | None:
         """Seconds to wait for the transport; None when nothing more can come."""
-        if stopping_since is not None:
-            left = stopping_since + GRACE - now
-            return max(0.0, min(LOOK_UP, left)) if self.in_flight else None
+        if end_at is not None:
+            return max(0.0, min(LOOK_UP, end_at - now)) if self.in_flight else None
         next_time = None if self._is_full() else self.scheduler.next_time()
         if self.in_flight:
             return LOOK_UP if next_time is None else max(0.0, min(LOOK_UP, next_time - now))
@@ -175,6 +183,9 @@ class SlotFetcher:
         A host has an origin for each scheme and port. While the robots.txt of one is
         waited for, the URLs of the others go on.
         """
+        if host.errands:
+            self._run_errand(host, host.errands.popleft())
+            return
         soonest = math.inf
         for _ in range(min(len(host.queue), LOOK_BEHIND)):
             decision = self._try(host, now)
@@ -186,27 +197,22 @@ class SlotFetcher:
         self.scheduler.release(host, max(host.ready_at, soonest))
 
     def _try(self, host: Host, now: float) -> Decision | None:
-        """Take up the first item of a host's queue; returns a decision to wait, if that is it."""
-        item = host.queue[0]
-        if item < 0:
-            host.queue.popleft()
-            self._run_errand(host, self.errands.pop(item))
-            return None
-        url = self.rows.waiting(item)
+        """Take up the first row of a host's queue; returns a decision to wait, if that is it."""
+        row = host.queue[0]
+        url = self.rows.waiting(row)
         decision = self.gate.decide(url.url, now) if self.policy.robots else None
         if decision is None or decision.word not in (ASK, DENY, WAIT):
             host.queue.popleft()
             self.pages += 1
             referer = (("Referer", url.referrer),) if may_be_told(url) else ()
-            self._start(Request(Ticket(host, item, url, None), url.url, referer))
+            self._start(Request(Ticket(host, row, url), url.url, referer))
         elif decision.word == DENY:
             host.queue.popleft()
-            self._end_fetch(item, url, ROBOTS_DENIED, error=decision.reason)
+            self.ends.end_unasked(row, url, ROBOTS_DENIED, decision.reason)
             self.scheduler.release(host, host.ready_at)
         elif decision.origin in self.dead:
             host.queue.popleft()
-            self.pages += 1
-            self._end_row(host, item, self.dead[decision.origin])
+            self.ends.end_asked(host, row, url, self.dead[decision.origin])
             self.scheduler.release(host, host.ready_at)
         elif decision.word == WAIT:
             return decision
@@ -215,9 +221,11 @@ class SlotFetcher:
         return None
 
     def _send_for_robots(self, host: Host, decision: Decision) -> None:
-        """Ask for a robots.txt: at this host, or in the queue of the one that a redirect names.
+        """Ask for a robots.txt: at this host, or as an errand at the one that a redirect names.
 
-        Until that is done the host stays busy: it has nothing else that may be asked.
+        Until that is done the host stays busy: it has nothing else that may be asked. No
+        circle of hosts waits for itself: a host runs the errands of others first, so
+        whoever sends one of its own has none left to run.
         """
         errand = Errand(host, decision.origin, decision.url, decision.headers)
         name = host_of(decision.url)
@@ -226,15 +234,11 @@ class SlotFetcher:
             return
         known = name in self.scheduler.hosts
         other = self.scheduler.host(name) if known else self._enter(self.rows.record(name))
-        number = -1 - len(self.errands)
-        while number in self.errands:
-            number -= 1
-        self.errands[number] = errand
-        other.queue.appendleft(number)
-        self.scheduler.add(other, ())
+        self.scheduler.hold(host)
+        self.scheduler.add_errand(other, errand)
 
     def _run_errand(self, asked: Host, errand: Errand) -> None:
-        ticket = Ticket(asked, -1, None, errand)
+        ticket = Ticket(asked, errand=errand)
         self._start(Request(ticket, errand.url, errand.headers, any_type=True))
 
     def _start(self, request: Request) -> None:
@@ -264,15 +268,13 @@ class SlotFetcher:
         self._note(asked, after(record, response, ended_at, pace, crawl_delay))
         if response.failure in (ADDRESS, TLS, BAD_URL) and errand.host is asked:
             # No server was reached whose robots.txt could be obeyed: the page fares alike.
-            self.pages += 1
             self._end_row(asked, asked.queue.popleft(), response)
-        elif errand.host is asked and self._is_dead(errand, response):
+        elif errand.host is asked and self.attempts.is_dead(errand, response):
             self.dead[errand.origin] = response
-            self.pages += 1
             self._end_row(asked, asked.queue.popleft(), response)
         else:
             self.gate.answer(errand.origin, response, ended_at, asked.ready_at)
-            self._archive_robots(errand, response)
+            self.ends.end_robots(errand, response)
             self._learn_pace(errand.host)
             if is_unanswered(response):
                 errand.host.queue.rotate(-1)  # another origin may answer: it is next
@@ -285,7 +287,7 @@ class SlotFetcher:
         record = self.rows.record(host.name)
         robots = self.gate.records_of(host.name)
         gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(host.name))
-        if host.ready_at:
+        if record.ready_at:  # it was asked before
             host.ready_at = max(host.ready_at, host.ready_at - record.gap + gap)
         self.rows.note_host(record._replace(robots=robots, gap=gap, ready_at=host.ready_at))
         host.seconds_each = gap + record.latency
@@ -297,27 +299,17 @@ class SlotFetcher:
         crawl_delay = self.gate.crawl_delay(host.name)
         record = after_exchange(record, response, ended_at, self.policy.pace, crawl_delay)
         self._note(host, record)
-        if is_passing(response) and not self._is_given_up(host, row, response):
+        host.failures += is_suspect(response)
+        if is_passing(response) and not self.attempts.is_last(host, row, response):
             self.pages -= 1
             host.queue.append(row)
             if not is_suspect(response):
-                attempts = self.failing[row][0]
-                host.ready_at = max(host.ready_at, ended_at + 2.0 ** (attempts - 1))
+                pause = 2.0 ** (self.attempts.of_row(row) - 1)
+                host.ready_at = max(host.ready_at, ended_at + pause)
         else:
             host.successes += not is_suspect(response)
-            self._end_page_as(host, ticket, response, outcome_of(response))
+            self.pages -= self.ends.end_asked(host, row, ticket.url, response) != PAGE
         self._give_back(host, response)
-
-    def _is_given_up(self, host: Host, row: int, response: Response) -> bool:
-        """Whether a URL has failed for good.
-
-        A host that answers nothing well is at fault itself: `pace` decides on it, and its
-        URLs lose nothing. Only when it has answered others since does the URL fail.
-        """
-        attempts, successes = self.failing.get(row, (0, host.successes))
-        self.failing[row] = (attempts + 1, successes)
-        enough = attempts + 1 > self.policy.pace.retries
-        return enough and (not is_suspect(response) or host.successes > successes)
 
     def _note(self, host: Host, record: HostRecord) -> None:
         """Take over what `pace` made of an exchange."""
@@ -331,7 +323,7 @@ class SlotFetcher:
         record = self.rows.record(host.name)
         gone = response.failure == DNS and record.failures > self.policy.pace.retries
         # A host that answered all but its last few URLs is well; these are not.
-        ill = record.closures > 1 and record.fetched > 0 and len(host.queue) <= LAST_FEW
+        ill = record.closures > 2 and record.fetched > 0 and len(host.queue) <= LAST_FEW
         if response.failure == ADDRESS or gone or ill or record.closures >= MAX_CLOSURES:
             self._end_queue(host, response)
         elif record.closures:
@@ -344,61 +336,19 @@ class SlotFetcher:
         """End every URL of a host that can not be asked at all."""
         self._hand_back_errands(host, response)
         while host.queue:
-            self.pages += 1
             self._end_row(host, host.queue.popleft(), response)
 
     def _hand_back_errands(self, host: Host, response: Response) -> None:
         """Errands that a closed host can not serve end as the exchange that closed it."""
-        for number in [item for item in host.queue if item < 0]:
-            host.queue.remove(number)
-            errand = self.errands.pop(number)
+        while host.errands:
+            errand = host.errands.popleft()
             self.gate.answer(errand.origin, response, self.clock(), host.ready_at)
+            self._learn_pace(errand.host)
             self.scheduler.release(errand.host, errand.host.ready_at)
 
-    def _is_dead(self, errand: Errand, response: Response) -> bool:
-        """Whether an origin does not answer while its host does, on another port."""
-        if not is_unanswered(response):
-            return False
-        attempts, successes = self.silent.get(errand.origin, (0, errand.host.successes))
-        self.silent[errand.origin] = (attempts + 1, successes)
-        enough = attempts + 1 > self.policy.pace.retries
-        return enough and errand.host.successes > successes
-
     def _end_row(self, host: Host, row: int, response: Response) -> None:
-        ticket = Ticket(host, row, self.rows.waiting(row), None)
-        self._end_page_as(host, ticket, response, outcome_of(response))
-
-    def _end_page_as(self, host: Host, ticket: Ticket, response: Response, outcome: str) -> None:
-        self.pages -= outcome != PAGE
-        record = self.rows.record(host.name)
-        self.rows.note_host(record._replace(fetched=record.fetched + 1))
-        assert ticket.url is not None
-        self._end_fetch(ticket.row, ticket.url, outcome, response, response.error)
-
-    def _end_fetch(
-        self,
-        row: int,
-        url: Waiting,
-        outcome: str,
-        response: Response | None = None,
-        error: str = "",
-    ) -> None:
-        self.rows.end(row, is_page=outcome == PAGE)
-        LIVE.pages += outcome == PAGE
-        LIVE.bytes += len(response.body) if response else 0
-        LIVE.errors += outcome in ERRORS
-        LIVE.waiting -= 1
-        LIVE.depth = url.depth
-        self.ended.append(fetched(self.slot, url, outcome, response, self.clock(), error))
-
-    def _archive_robots(self, errand: Errand, response: Response) -> None:
-        url = Waiting(errand.url, 0, 0, "", False)
-        self.ended.append(fetched(self.slot, url, ROBOTS_TXT, response, 0.0, response.error))
+        self.ends.end_asked(host, row, self.rows.waiting(row), response)
 
     def _take(self, responses: list[Response]) -> None:
         for response in responses:
             self._end_exchange(response)
-
-    def _hand_on(self) -> list[Fetched]:
-        ended, self.ended = self.ended, []
-        return ended
