@@ -46,14 +46,13 @@ def check_politeness(
             if exchange.is_answered:
                 quickest = min(quickest, exchange.end - exchange.start)
             gap = _least_gap(policy.pace, crawl_delays.get(host, 0.0) * seen_page, quickest)
-            reply = exchange.reply
-            if not exchange.is_suspect:
-                in_a_row = 0
-            elif exchange.is_answered and dict(reply.headers).get("Retry-After"):
+            told = exchange.is_suspect and "Retry-After" in dict(exchange.reply.headers)
+            if told:
                 told_until = max(told_until, exchange.end + _told(exchange))
-            elif exchange.is_robots and exchange.is_answered:
-                in_a_row = 0  # how long to wait for a robots.txt is the robots cache's to say
-            else:
+            # How long to wait for a robots.txt is the robots cache's to say.
+            if not exchange.is_suspect or (exchange.is_robots and exchange.is_answered):
+                in_a_row = 0
+            elif not told:
                 in_a_row += 1
                 first = max(1.0, 2 * gap)
                 gap = max(first, min(30.0, first * 2.0 ** (min(in_a_row, MAX_FAILURES) - 1)))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.samples import pipeline_of_stage
-from transforms.plan import PlanSlots, deal_slots
+from transforms.plan import PlanSlots, deal_slots, expected_work
 from transforms.records import ShardState, Slot
 
 WAITING = st.lists(st.integers(0, 50), max_size=20)
@@ -54,6 +54,16 @@ def test_deal_slots_shares_out_what_is_left_of_the_limit(waiting, fetchers, limi
     loads = [sum(state.waiting for state in slot.states) for slot in slots]
     for share, load in zip(limits, loads, strict=True):
         assert abs(share - left * load / sum(waiting)) <= 1
+
+
+def test_deal_slots_by_the_time_that_responses_take():
+    slow = ShardState(0, 3, waiting=10, seconds=4.0)
+    quick = [ShardState(n, 3, waiting=10, seconds=1.0) for n in range(1, 5)]
+    assert hands(deal_slots([slow, *quick], 2, None)) == [[0], [1, 2, 3, 4]]
+    # What has not been asked yet is expected to be like the rest.
+    new = ShardState(9, 3, waiting=10)
+    assert expected_work([slow, quick[0], new]) == [40.0, 10.0, 25.0]
+    assert expected_work([new]) == [10.0]
 
 
 @given(WAITING, FETCHERS)

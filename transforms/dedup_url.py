@@ -104,6 +104,7 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
             pages=state.pages + report.pages,
             seeds=state.seeds - report.seeds + (pc.sum(frontier["seed"]).as_py() or 0),
             held=held,
+            seconds=report.seconds or state.seconds,
         )
         result = ShardResult(
             state=after,

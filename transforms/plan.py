@@ -2,14 +2,15 @@
 
 A slot is what one worker fetches in one `process` call. Shards are dealt heaviest
 first, each to the slot with the least so far, so that one slot does not outlast the
-others.
+others. A shard's work is the time that its responses keep connections busy: URLs that
+wait, times what a response took in the last round. (What hosts are left alone for in
+between keeps no connection busy, and is the same in whichever slot.)
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from operator import itemgetter
 
 import apache_beam as beam
 
@@ -28,19 +29,31 @@ def deal_slots(states: Iterable[ShardState], fetchers: int, limit: int | None) -
     if count == 0 or (left is not None and left <= 0):
         return []
     hands: list[list[ShardState]] = [[] for _ in range(count)]
-    loads = [(0, slot) for slot in range(count)]
-    for state in sorted(waiting, key=lambda state: (-state.waiting, state.shard)):
+    loads = [(0.0, slot) for slot in range(count)]
+    for work, state in sorted(zip(expected_work(waiting), waiting, strict=True), key=_heaviest):
         load, slot = heapq.heappop(loads)
         hands[slot].append(state)
-        heapq.heappush(loads, (load + state.waiting, slot))
-    by_slot = [load for load, _ in sorted(loads, key=itemgetter(1))]
-    shares = [None] * count if left is None else share_out(left, by_slot)
+        heapq.heappush(loads, (load + work, slot))
+    urls = [sum(state.waiting for state in hand) for hand in hands]
+    shares = [None] * count if left is None else share_out(left, urls)
     scope = tuple(sorted({url for state in states for url in state.scope}))
     return [
         Slot(slot, states[0].round, "", tuple(hand), share, scope)
         for slot, (hand, share) in enumerate(zip(hands, shares, strict=True))
         if share != 0
     ]
+
+
+def expected_work(states: list[ShardState]) -> list[float]:
+    """Seconds of responses that each shard waits for; an unknown one is like the others."""
+    known = [state.seconds for state in states if state.seconds]
+    typical = sum(known) / len(known) if known else 1.0
+    return [state.waiting * (state.seconds or typical) for state in states]
+
+
+def _heaviest(dealt: tuple[float, ShardState]) -> tuple[float, int]:
+    work, state = dealt
+    return -work, state.shard
 
 
 def share_out(limit: int, loads: list[int]) -> list[int]:

@@ -64,6 +64,7 @@ class ShardState(NamedTuple):
     seeds: int = 0  # of those that wait: seeds, and what seeds redirected to
     opening: bool = False  # seeds wait in some shard, so the scope may still grow
     held: tuple[str, ...] = ()  # links out of scope that are not decided while it may
+    seconds: float = 0.0  # that a response took, in the last round that had any; 0: unknown
 
 
 class Slot(NamedTuple):
@@ -159,6 +160,7 @@ class SlotReport(NamedTuple):
     waiting: int  # URLs in `frontier`
     hosts: str  # the run of host state, "" for none
     seeds: int = 0  # of what was fetched: seeds, and what seeds redirected to
+    seconds: float = 0.0  # that a response took, on average; 0: there was none
 
 
 class PageBlock(NamedTuple):

@@ -27,7 +27,8 @@ class SlotEnds:
         outcome = outcome_of(response)
         record = self.rows.record(host.name)
         self.rows.note_host(record._replace(fetched=record.fetched + 1))
-        self._end(row, fetched(self.slot, url, outcome, response, self.clock(), response.error))
+        end = fetched(self.slot, url, outcome, response, self.clock(), response.error)
+        self._end(row, end, response.elapsed)
         LIVE.bytes += len(response.body)
         return outcome
 
@@ -43,9 +44,9 @@ class SlotEnds:
         ended, self.ended = self.ended, []
         return ended
 
-    def _end(self, row: int, end: Fetched) -> None:
+    def _end(self, row: int, end: Fetched, seconds: float = 0.0) -> None:
         is_page = end.outcome == PAGE
-        self.rows.end(row, is_page=is_page)
+        self.rows.end(row, is_page=is_page, seconds=seconds)
         LIVE.pages += is_page
         LIVE.errors += end.outcome in ERRORS
         LIVE.waiting -= 1

@@ -47,6 +47,7 @@ class SlotRows:
         self.ended = np.zeros(self.table.num_rows, bool)
         self.seeds = self.table["seed"].to_numpy(zero_copy_only=False)
         self.pages: Counter[int] = Counter()  # by shard
+        self.seconds: defaultdict[int, float] = defaultdict(float)  # of responses, by shard
         self.touched: set[str] = set()
         wanted = [self.names[self.codes[rows[0]]] for rows in self.rows]
         self.records = {name: HostRecord(name) for name in wanted}
@@ -75,9 +76,12 @@ class SlotRows:
     def waiting(self, row: int) -> Waiting:
         return Waiting(*(column[row].as_py() for column in self.columns))
 
-    def end(self, row: int, *, is_page: bool) -> None:
+    def end(self, row: int, *, is_page: bool, seconds: float = 0.0) -> None:
+        """A URL has ended; `seconds` is how long its response took."""
+        shard = int(self.shard[row])
         self.ended[row] = True
-        self.pages[int(self.shard[row])] += is_page
+        self.pages[shard] += is_page
+        self.seconds[shard] += seconds
 
     def note_host(self, record: HostRecord) -> None:
         self.records[record.host] = record
@@ -101,6 +105,7 @@ class SlotRows:
                 waiting=state.waiting - fetched,
                 hosts=self._write_hosts(state, touched[state.shard]),
                 seeds=int(np.count_nonzero(self.ended & mine & self.seeds)),
+                seconds=self.seconds[state.shard] / max(1, fetched),
             )
 
     def _roll_over(self, state: ShardState, left: np.ndarray) -> tuple[str, ...]:
