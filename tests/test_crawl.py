@@ -40,6 +40,30 @@ def test_crawl_of_the_demo_web_finds_its_truth(demo_web, tmp_path, transport):
     }
 
 
+def test_crawl_says_of_pages_what_they_are(demo_web, tmp_path):
+    run_crawl(tmp_path, demo_web.url(), **QUICK)
+    rows = {row["url"]: row for row in read_rows(tmp_path, "pages")}
+    one, two = (rows[demo_web.url(f"/counted?visit={visit}")] for visit in (9, 10))
+    assert one["fingerprint"] != two["fingerprint"]
+    assert one["text_fingerprint"] == two["text_fingerprint"] is not None
+    assert one["canonical"] == two["canonical"] == demo_web.url("/counted")
+    notes = {url: row["note"] for url, row in rows.items() if row["note"]}
+    assert notes == {demo_web.url("/gone"): "soft_404", demo_web.url("/empty"): "empty"}
+
+
+def test_crawl_that_goes_by_text_follows_no_page_twice_for_its_counter(demo_web, tmp_path):
+    run_crawl(tmp_path, demo_web.url(), duplicates="text", **QUICK)
+    rows = {row["url"]: row for row in read_rows(tmp_path, "pages")}
+    truth = quick_truth(demo_web.port)
+    assert set(rows) == set(truth)
+    others = {
+        url: rows[url]["outcome"] for url in rows if rows[url]["outcome"] != truth[url].outcome
+    }
+    one, two = (demo_web.url(f"/counted?visit={visit}") for visit in (9, 10))
+    assert others == {two: records.DUPLICATE}
+    assert rows[two]["duplicate_of"] == one
+
+
 def test_crawl_is_polite_by_the_servers_log(demo_web, tmp_path):
     ended = run_crawl(tmp_path, demo_web.url(), delay=0.05, include=("/loop|/topics|/tale|/$",))
     asked = demo_web.asked(demoweb.LIBRARY)

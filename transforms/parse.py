@@ -13,6 +13,7 @@ import apache_beam as beam
 from transforms.fingerprints import fingerprint_content
 from transforms.html import parse_document
 from transforms.http_head import first, parse_head
+from transforms.link_header import canonical_of
 from transforms.records import (
     NOFOLLOW_MARK,
     NOT_MODIFIED,
@@ -24,6 +25,8 @@ from transforms.records import (
 )
 from transforms.refresh import parse_refresh
 from transforms.robots_meta import Directives, directives
+from transforms.soft_404 import EMPTY, note_on
+from transforms.text import essence, fingerprint_text
 from transforms.urls import resolve
 
 
@@ -47,6 +50,7 @@ def parse_page(fetched: Fetched, agent: str) -> Page:
     url = fetched.url.url
     content_type = first(headers, "content-type")
     base, encoding, title, redirect_to = url, "utf-8", "", ""
+    text_fingerprint, canonical, note = 0, "", ""
     wishes = Directives()
     links: list[Link] = []
     if fetched.outcome == REDIRECT:
@@ -57,6 +61,18 @@ def parse_page(fetched: Fetched, agent: str) -> Page:
         base, encoding, title = document.base, document.encoding, document.title
         refresh = parse_refresh(first(headers, "refresh")) if "refresh" in headers else None
         links = document.links
+        if document.canonical:
+            canonical = resolve(base, document.canonical, encoding) or ""
+        if "link" in headers and (named := canonical_of(headers["link"])):
+            # Relative to the page's own URL, whatever its <base> says (RFC 8288 §3.2).
+            named = resolve(url, named) or ""
+            canonical = canonical or named
+            links = [*links, Link(named, "canonical")] if named else links
+        if document.text is not None:
+            text_fingerprint = fingerprint_text(title, essence(document.text))
+            note = note_on(fetched.status, title, document.text, has_links=bool(links))
+        elif not fetched.body:
+            note = EMPTY
         if refresh is not None and refresh[1]:
             links = [*links, Link(refresh[1], "refresh")]
         if agent and (document.robots or "x-robots-tag" in headers):
@@ -85,6 +101,9 @@ def parse_page(fetched: Fetched, agent: str) -> Page:
         refused=[],
         noindex=wishes.noindex,
         noarchive=wishes.noarchive,
+        text_fingerprint=text_fingerprint,
+        canonical=canonical,
+        note=note,
     )
 
 

@@ -110,7 +110,7 @@ class Link(NamedTuple):
     """A link as found, or after `Normalize` as resolved: `url` is then absolute."""
 
     url: str
-    kind: str  # a, area, link, frame, iframe, refresh, redirect; see also NOFOLLOW_MARK
+    kind: str  # a, area, link, canonical, frame, iframe, refresh, redirect, or NOFOLLOW_MARK
 
 
 class Page(NamedTuple):
@@ -136,6 +136,9 @@ class Page(NamedTuple):
     refused: list[str | None]  # for each link after `Filter`: why not; None is admitted
     noindex: bool = False
     noarchive: bool = False  # its body is not to be kept
+    text_fingerprint: int = 0  # see `text`; 0: there is no text to compare
+    canonical: str = ""  # the URL that the page itself says is its own
+    note: str = ""  # see `soft_404`
     warc_file: str = ""
     warc_offset: int = -1
 

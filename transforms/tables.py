@@ -36,10 +36,13 @@ PAGES = pa.schema(
         ("fetched_at", pa.timestamp("ms", tz="UTC")),
         ("elapsed_ms", pa.int32()),
         ("url_fingerprint", FINGERPRINT),
-        ("fingerprint", FINGERPRINT),
+        ("fingerprint", FINGERPRINT),  # of the body
+        ("text_fingerprint", FINGERPRINT),  # null: no HTML, or too little text to compare
         ("duplicate_of", pa.string()),
+        ("canonical", pa.string()),  # what the page says is its URL
         ("redirect_to", pa.string()),
         ("title", pa.string()),
+        ("note", WORD),  # soft_404.NOTES
         ("noindex", pa.bool_()),
         ("referrer", pa.string()),
         ("error", pa.string()),
