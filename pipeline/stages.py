@@ -25,6 +25,7 @@ class Stages(NamedTuple):
     archive: ArchiveStage
     filter: FilterRules
     duplicates: str  # "body" or "text"
+    near_duplicates: bool
 
 
 def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stages:
@@ -85,4 +86,5 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
         archive=archive,
         filter=rules,
         duplicates=settings.duplicates,
+        near_duplicates=settings.near_duplicates,
     )

@@ -64,6 +64,17 @@ def test_crawl_that_goes_by_text_follows_no_page_twice_for_its_counter(demo_web,
     assert rows[two]["duplicate_of"] == one
 
 
+def test_crawl_names_near_duplicates_if_asked_to(demo_web, tmp_path):
+    run_crawl(tmp_path, demo_web.url(), near_duplicates=True, depths_per_job=2, **QUICK)
+    rows = {row["url"]: row for row in read_rows(tmp_path, "pages")}
+    one, two = (demo_web.url(f"/counted?visit={visit}") for visit in (9, 10))
+    near = {url: row["near_duplicate_of"] for url, row in rows.items() if row["near_duplicate_of"]}
+    assert near == {two: one}
+    assert {url: row["outcome"] for url, row in rows.items()} == {
+        url: expected.outcome for url, expected in quick_truth(demo_web.port).items()
+    }
+
+
 def test_crawl_is_polite_by_the_servers_log(demo_web, tmp_path):
     ended = run_crawl(tmp_path, demo_web.url(), delay=0.05, include=("/loop|/topics|/tale|/$",))
     asked = demo_web.asked(demoweb.LIBRARY)

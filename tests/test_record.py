@@ -69,6 +69,7 @@ def test_page_table_of_a_full_page():
         last_modified="l",
         noindex=True,
         text_fingerprint=9,
+        sketch=0,
         canonical=C,
         note="soft_404",
         warc_file="warc/x",
@@ -89,7 +90,9 @@ def test_page_table_of_a_full_page():
         "url_fingerprint": fingerprint_url(A),
         "fingerprint": fingerprint_content(b"body"),
         "text_fingerprint": 9,
+        "sketch": 0,
         "duplicate_of": None,
+        "near_duplicate_of": None,
         "canonical": C,
         "redirect_to": C,
         "title": "T",
@@ -109,7 +112,9 @@ def test_page_table_says_null_for_what_there_is_not():
     nothing = {name for name, value in row.items() if value is None}
     assert nothing == {
         "text_fingerprint",
+        "sketch",
         "duplicate_of",
+        "near_duplicate_of",
         "canonical",
         "redirect_to",
         "title",

@@ -25,6 +25,7 @@ from transforms.records import (
 )
 from transforms.refresh import parse_refresh
 from transforms.robots_meta import Directives, directives
+from transforms.sketch import sketch_text
 from transforms.soft_404 import EMPTY, note_on
 from transforms.text import essence, fingerprint_text
 from transforms.urls import resolve
@@ -41,16 +42,18 @@ def mark_nofollow(links: list[Link], which: frozenset[int] | None) -> list[Link]
     return others + [Link(links[i].url, links[i].kind + NOFOLLOW_MARK) for i in sorted(marked)]
 
 
-def parse_page(fetched: Fetched, agent: str) -> Page:
+def parse_page(fetched: Fetched, agent: str, sketches: bool = False) -> Page:
     """The page that a fetch brought home: its row, and its links as they were written.
 
-    `agent` is the name that directives for robots may address; "" obeys none.
+    `agent` is the name that directives for robots may address; "" obeys none. `sketches`
+    says whether a sketch is made of its text.
     """
     headers = parse_head(fetched.head)
     url = fetched.url.url
     content_type = first(headers, "content-type")
     base, encoding, title, redirect_to = url, "utf-8", "", ""
     text_fingerprint, canonical, note = 0, "", ""
+    sketch: int | None = None
     wishes = Directives()
     links: list[Link] = []
     if fetched.outcome == REDIRECT:
@@ -69,7 +72,10 @@ def parse_page(fetched: Fetched, agent: str) -> Page:
             canonical = canonical or named
             links = [*links, Link(named, "canonical")] if named else links
         if document.text is not None:
-            text_fingerprint = fingerprint_text(title, essence(document.text))
+            left = essence(document.text)
+            text_fingerprint = fingerprint_text(title, left)
+            if sketches and text_fingerprint:
+                sketch = sketch_text(left)
             note = note_on(fetched.status, title, document.text, has_links=bool(links))
         elif not fetched.body:
             note = EMPTY
@@ -104,23 +110,26 @@ def parse_page(fetched: Fetched, agent: str) -> Page:
         text_fingerprint=text_fingerprint,
         canonical=canonical,
         note=note,
+        sketch=sketch,
     )
 
 
 class _ParsePages(beam.DoFn):  # type: ignore[misc]
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, sketches: bool) -> None:
         self.agent = agent
+        self.sketches = sketches
 
     def process(self, fetched: Fetched) -> Iterator[tuple[Fetched, Page]]:
-        yield fetched, parse_page(fetched, self.agent)
+        yield fetched, parse_page(fetched, self.agent, self.sketches)
 
 
 class ParsePages(beam.PTransform):  # type: ignore[misc]
     """Fetched → (Fetched, Page)."""
 
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, sketches: bool = False) -> None:
         super().__init__()
         self.agent = agent
+        self.sketches = sketches
 
     def expand(self, fetched: beam.PCollection) -> beam.PCollection:
-        return fetched | beam.ParDo(_ParsePages(self.agent))
+        return fetched | beam.ParDo(_ParsePages(self.agent, self.sketches))

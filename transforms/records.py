@@ -64,6 +64,7 @@ class ShardState(NamedTuple):
     seeds: int = 0  # of those that wait: seeds, and what seeds redirected to
     opening: bool = False  # seeds wait in some shard, so the scope may still grow
     held: tuple[str, ...] = ()  # links out of scope that are not decided while it may
+    sketches: tuple[str, ...] = ()  # runs of sketches of texts, each sorted by band
 
 
 class Slot(NamedTuple):
@@ -139,6 +140,7 @@ class Page(NamedTuple):
     text_fingerprint: int = 0  # see `text`; 0: there is no text to compare
     canonical: str = ""  # the URL that the page itself says is its own
     note: str = ""  # see `soft_404`
+    sketch: int | None = None  # of the text; None: too little of it, or not asked for
     warc_file: str = ""
     warc_offset: int = -1
 
@@ -184,6 +186,24 @@ class Verdicts(NamedTuple):
 
 class ContentRuns(NamedTuple):
     """A shard's runs of content fingerprints, after a round that added one."""
+
+    paths: tuple[str, ...]
+
+
+class SketchBlock(NamedTuple):
+    """Sketches of pages, on their way to the shards of their bands."""
+
+    seen: list[tuple[int, int, int, str, int, int]]  # near_duplicates.Sketched, flat
+
+
+class NearVerdicts(NamedTuple):
+    """Near duplicates among a shard's pages: URL fingerprint, distance, URL of the earlier."""
+
+    near: list[tuple[int, int, str]]
+
+
+class NearRuns(NamedTuple):
+    """A shard's runs of sketches, after a round that added one."""
 
     paths: tuple[str, ...]
 

@@ -24,6 +24,14 @@ VISITED = pa.schema([("fingerprint", FINGERPRINT), ("refused", WORD)])
 
 CONTENTS = pa.schema([("fingerprint", FINGERPRINT), ("url", pa.string())])
 
+SKETCHES = pa.schema(
+    [
+        ("fingerprint", FINGERPRINT),  # the band: not distinct
+        ("sketch", FINGERPRINT),
+        ("url", pa.string()),
+    ]
+)
+
 PAGES = pa.schema(
     [
         ("url", pa.string()),
@@ -38,7 +46,9 @@ PAGES = pa.schema(
         ("url_fingerprint", FINGERPRINT),
         ("fingerprint", FINGERPRINT),  # of the body
         ("text_fingerprint", FINGERPRINT),  # null: no HTML, or too little text to compare
+        ("sketch", FINGERPRINT),  # null: not asked for, or too little text
         ("duplicate_of", pa.string()),
+        ("near_duplicate_of", pa.string()),
         ("canonical", pa.string()),  # what the page says is its URL
         ("redirect_to", pa.string()),
         ("title", pa.string()),
