@@ -188,11 +188,14 @@ def test_warc_is_read_by_others(demo_web, tmp_path):
     for path in files:
         with open(path, "rb") as file:
             for record in ArchiveIterator(
-                file, record_types=WarcRecordType.response, parse_http=False
+                file,
+                record_types=WarcRecordType.response | WarcRecordType.revisit,
+                parse_http=False,
             ):
                 url = record.headers["WARC-Target-URI"]
                 record.parse_http()
-                assert record.verify_payload_digest()
+                whole = record.record_type == WarcRecordType.response
+                assert record.verify_payload_digest() == whole
                 seen[url] = seen.get(url, 0) + 1
     asked = {url for url, outcome in outcomes(tmp_path).items() if outcome != records.ROBOTS_DENIED}
     assert asked | {demo_web.url("/robots.txt")} == set(seen)
@@ -206,6 +209,20 @@ def test_warc_passes_warcio_check(demo_web, tmp_path, capsys):
     checker = Checker(arguments)
     checker.process_all()
     assert checker.exit_value == 0, capsys.readouterr().out
+
+
+def test_warc_offset_of_a_duplicate_leads_to_where_its_body_is(demo_web, tmp_path):
+    run_crawl(tmp_path, demo_web.url(), depths_per_job=1, **QUICK)
+    rows = {row["url"]: row for row in read_rows(tmp_path, "pages")}
+    one, two = rows[demo_web.url("/tale")], rows[demo_web.url("/tale/again")]
+    heads = []
+    for row in (one, two):
+        with open(tmp_path / row["warc_file"], "rb") as file:
+            file.seek(row["warc_offset"])
+            heads.append(next(ArchiveIterator(io.BytesIO(file.read()))))
+    first, second = (record.headers for record in heads)
+    assert second["WARC-Target-URI"] == two["url"]
+    assert first["WARC-Payload-Digest"] == second["WARC-Payload-Digest"]
 
 
 def test_warc_offset_leads_to_the_page(demo_web, tmp_path):
