@@ -13,8 +13,8 @@ EMPTY = "empty"
 SOFT_404 = "soft_404"
 NOTES = (EMPTY, SOFT_404)
 
-# Characters. What is said beside "not found" in a title: some advice, a search box, the
-# links around it. Shortest of the articles on an error is a few times as long.
+# Characters. Beside a "not found" in the title there may be some advice, a search box, the
+# links around it: about a screen. An article on that error has more to say.
 LONGEST_APOLOGY = 1500
 # A text that says it without a title that does has to come to the point.
 LONGEST_NOTICE = 500
