@@ -11,6 +11,7 @@ from transforms.dedup_content import DedupContent
 from transforms.dedup_url import DedupUrls
 from transforms.fetch import FetchPages
 from transforms.filter import FilterUrls
+from transforms.near_duplicates import FindNearDuplicates
 from transforms.normalize import NormalizeUrls
 from transforms.parse import ParsePages
 from transforms.plan import PlanSlots
@@ -28,7 +29,7 @@ class CrawlDepth(beam.PTransform):  # type: ignore[misc]
     5. Normalize        links become absolute URLs
     6. Filter           which of them belong to the crawl
     7. Record           rows of pages and links, packed
-    8. Dedup content    a page seen before is a duplicate
+    8. Dedup content    a page seen before is a duplicate (and, if asked for, near ones)
     9. Settle           the pages table; the links of what is no duplicate
     10. Dedup URL       a URL is admitted once, ever: the next frontier
     11. Commit          the sums hold, the manifest is written
@@ -46,20 +47,27 @@ class CrawlDepth(beam.PTransform):  # type: ignore[misc]
         slots = states | "Plan" >> PlanSlots(s.fetchers, s.limit)
         fetched = slots | "Fetch" >> FetchPages(s.fetch)
         archived = (
-            fetched.fetched | "Parse" >> ParsePages(s.agent) | "Archive" >> ArchivePages(s.archive)
+            fetched.fetched
+            | "Parse" >> ParsePages(s.agent, s.near_duplicates)
+            | "Archive" >> ArchivePages(s.archive)
         )
         recorded = (
             archived.pages
             | "Normalize" >> NormalizeUrls()
             | "Filter" >> FilterUrls(s.filter)
-            | "Record" >> RecordPages(*store)
+            | "Record" >> RecordPages(*store, s.duplicates)
         )
         contents = (recorded.contents, shards) | "Dedup content" >> DedupContent(*store)
-        settled = (recorded.shards, contents.verdicts, shards) | "Settle" >> Settle(*store)
+        verdicts, runs = [contents.verdicts], [contents.runs]
+        if s.near_duplicates:
+            near = (recorded.sketches, shards) | "Near duplicates" >> FindNearDuplicates(*store)
+            verdicts.append(near.verdicts)
+            runs.append(near.runs)
+        settled = (recorded.shards, *verdicts, shards) | "Settle" >> Settle(*store)
         results = (
             settled.candidates,
             settled.settled,
-            contents.runs,
+            *runs,
             fetched.reports,
             shards,
         ) | "Dedup URL" >> DedupUrls(*store, s.filter)

@@ -160,7 +160,7 @@ def sweep(crawl: Crawl, since: int = 0) -> None:
         oldest = layout.round_folder(base, kind, since)
         found = storage.list_files(f"{base}/{kind}")
         storage.delete([path for path in found if path >= oldest and path not in kept])
-    for kind in (layout.VISITED, layout.CONTENTS, layout.HOSTS):
+    for kind in (layout.VISITED, layout.CONTENTS, layout.SKETCHES, layout.HOSTS):
         found = storage.list_files(f"{base}/{kind}")
         storage.delete([path for path in found if path not in kept])
     future = layout.round_folder(base, layout.FRONTIER, states[0].round)

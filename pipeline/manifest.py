@@ -19,7 +19,7 @@ from transforms.records import ShardResult, ShardState, WarcFile
 
 FORMAT = 1
 OPENING_ROUNDS = 8  # redirects of seeds that are waited for before the scope is settled
-STATE_PATHS = ("frontier", "visited", "contents", "hosts", "held")
+STATE_PATHS = ("frontier", "visited", "contents", "hosts", "held", "sketches")
 
 
 class CommitError(Exception):

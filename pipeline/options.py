@@ -121,6 +121,13 @@ OPTIONS = (
            many=True, fixed=True),
     Option("--exclude", (), pattern, "RE", "follow no URL in which one of these is found", "",
            many=True, fixed=True),
+    Option("--duplicates", "body", str, "BY", "what makes a page a duplicate, whose links are not "
+           "followed: the body of another page, or its title and text but for numbers, dates and "
+           "markup", "text may take pages for one that differ in a number or a link",
+           choices=("body", "text"), fixed=True),
+    Option("--near-duplicates", False, None, "", "say of each page which earlier one has nearly "
+           "its text; nothing is dropped for it", "it takes a tenth of the CPU time", fixed=True,
+           shown="off"),
     Option("-c --concurrency", 64, at_least(1), "N", "connections open at once, per fetcher",
            "enough for 64 hosts at a time; more hosts take more"),
     Option("--delay", 1.0, duration, "TIME", "least gap between the end of a response and the "
@@ -184,6 +191,8 @@ class Settings:
     scope: str
     include: tuple[str, ...]
     exclude: tuple[str, ...]
+    duplicates: str
+    near_duplicates: bool
     concurrency: int
     delay: float
     adaptive: float

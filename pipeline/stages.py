@@ -24,6 +24,8 @@ class Stages(NamedTuple):
     agent: str  # the name that pages may address; "" when they are not heeded
     archive: ArchiveStage
     filter: FilterRules
+    duplicates: str  # "body" or "text"
+    near_duplicates: bool
 
 
 def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stages:
@@ -75,5 +77,14 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
     agent = product_token(settings.user_agent) if settings.robots else ""
     rules = FilterRules(settings.scope, settings.seeds, settings.include, settings.exclude)
     return Stages(
-        settings.out, settings.shards, fetchers, settings.limit, fetch, agent, archive, rules
+        base=settings.out,
+        shards=settings.shards,
+        fetchers=fetchers,
+        limit=settings.limit,
+        fetch=fetch,
+        agent=agent,
+        archive=archive,
+        filter=rules,
+        duplicates=settings.duplicates,
+        near_duplicates=settings.near_duplicates,
     )

@@ -75,6 +75,16 @@ def failure(status: int) -> Place:
     return Place(Answer(status, b"Not today.\n", "text/plain"), records.HTTP_ERROR)
 
 
+def counted(visit: str) -> Place:
+    """A page that is the same at every visit, but for a number."""
+    return page(
+        "Counted",
+        "Some pages count their readers. " * 10 + f"You are number {visit}.",
+        head='<link rel="canonical" href="/counted">',
+        leads_to=("/counted",),
+    )
+
+
 ROBOTS = b"User-agent: *\nDisallow: /private/\nAllow: /private/open\n"
 
 # Two URLs, one text. The links are the same too, since both stand in one folder.
@@ -103,6 +113,7 @@ SITES: dict[str, dict[str, Place]] = {
             *("/moved", "/elsewhere", "/chain/1", "/ring/1", "/missing", "/failing", "/busy"),
             *("/slow", "/empty", "/big", "/picture.png", "/paper.pdf", "/korean", "/japanese"),
             *("/broken", "/base/", "/refresh", "/frames", "/inline", "/map", "/book/1"),
+            *("/counted?visit=9", "/counted?visit=10", "/gone"),
             *(f"http://{ARCHIVE}/", "http://out-of-scope.invalid/lost"),
             html='<a href="mailto:reader@example.org">write</a> <a href="tel:+100">call</a>'
             '<a href="javascript:history.back()">back</a> <a href="#top">top</a>'
@@ -214,6 +225,10 @@ SITES: dict[str, dict[str, Place]] = {
             leads_to=("/book/2",),
         ),
         "/book/2": page("Chapter 2", "The end."),
+        "/counted?visit=9": counted("9"),
+        "/counted?visit=10": counted("10"),
+        "/counted": page("Counted", "Where all those visits belong."),
+        "/gone": page("Page not found", "This answer says 200 all the same.", "/"),
     },
     ARCHIVE: {  # without a robots.txt: everything is allowed
         "/": page(

@@ -19,6 +19,7 @@ from tests.samples import HEAD, REQUEST_HEAD, make_fetched, make_page, pipeline_
 from transforms import archive
 from transforms.archive import ArchivePages, ArchiveStage, WarcWriter, settle_head
 from transforms.http_head import parse_head
+from transforms.payloads import PROFILE, KeptPayloads
 from transforms.records import (
     HTTP_ERROR,
     NETWORK_ERROR,
@@ -88,7 +89,7 @@ def test_settle_head_leaves_one_length_and_no_coding(lines, end, length):
 def write(*exchanges: Fetched) -> tuple[bytes, list[int]]:
     """A WARC file, and the offset of each exchange."""
     file = io.BytesIO()
-    writer = WarcWriter(file, DESCRIPTION)
+    writer = WarcWriter(file, DESCRIPTION, KeptPayloads())
     offsets = [writer.write_exchange(fetched) for fetched in exchanges]
     assert writer.offset == len(file.getvalue())
     assert writer.records == 1 + 2 * len(exchanges)
@@ -226,6 +227,72 @@ def test_warc_records_have_ids_of_their_own():
     assert all(re.fullmatch("<urn:uuid:[0-9a-f-]{36}>", name) for name in ids)
 
 
+ONE, TWO = make_fetched("http://a.example/1", b"body"), make_fetched("http://b.example/2", b"body")
+
+
+def test_warc_revisit_refers_to_the_first_with_its_body():
+    data, offsets = write(ONE._replace(fetched_at=1_700_000_000.9), TWO)
+    _, (first, _), _, (revisit, block), (request, _) = records(data)
+    assert records(data[offsets[1] :])[0][0] == revisit
+    assert (first["WARC-Type"], revisit["WARC-Type"]) == ("response", "revisit")
+    assert revisit["WARC-Profile"] == PROFILE
+    assert revisit["WARC-Refers-To"] == first["WARC-Record-ID"]
+    assert revisit["WARC-Refers-To-Target-URI"] == first["WARC-Target-URI"] == ONE.url.url
+    assert revisit["WARC-Refers-To-Date"] == first["WARC-Date"] == "2023-11-14T22:13:20Z"
+    assert revisit["WARC-Payload-Digest"] == first["WARC-Payload-Digest"]
+    assert revisit["WARC-Target-URI"] == TWO.url.url
+    assert block == settle_head(HEAD, 4)  # its own head, true to the body it refers to
+    assert request["WARC-Concurrent-To"] == revisit["WARC-Record-ID"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (ONE, TWO._replace(body=b"other")),
+        (ONE._replace(body=b""), TWO._replace(body=b"")),
+        (ONE._replace(outcome=HTTP_ERROR), TWO._replace(outcome=HTTP_ERROR)),
+        (ONE._replace(outcome=TOO_LARGE), TWO),  # cut there by chance
+        (ONE, TWO._replace(outcome=TOO_LARGE)),
+        (ONE._replace(outcome=ROBOTS_TXT), TWO),
+    ],
+)
+def test_warc_revisit_is_only_of_whole_pages_with_the_same_body(one, two):
+    kinds = [headers["WARC-Type"] for headers, _ in records(write(one, two)[0])]
+    assert kinds.count("response") == 2
+
+
+@given(st.lists(st.sampled_from([b"a", b"b", b"c", b"d"]), max_size=20), st.integers(1, 3))
+def test_warc_revisit_leads_to_a_response_with_that_body(bodies, most):
+    file = io.BytesIO()
+    writer = WarcWriter(file, DESCRIPTION, KeptPayloads(most))
+    for number, body in enumerate(bodies):
+        writer.write_exchange(make_fetched(f"http://a.example/{number}", body, fetched_at=number))
+    responses = {}
+    for headers, block in records(file.getvalue()):
+        if headers["WARC-Type"] == "response":
+            responses[headers["WARC-Record-ID"]] = headers, block
+        elif headers["WARC-Type"] == "revisit":
+            first, block = responses[headers["WARC-Refers-To"]]
+            number = int(headers["WARC-Target-URI"].rpartition("/")[2])
+            assert block.endswith(b"\r\n\r\n" + bodies[number])
+            assert headers["WARC-Refers-To-Target-URI"] == first["WARC-Target-URI"]
+            assert headers["WARC-Refers-To-Date"] == first["WARC-Date"]
+    assert set(bodies) == {block[-1:] for _, block in responses.values()}
+
+
+def test_warc_revisit_passes_warcio_and_fastwarc():
+    data, _ = write(ONE, TWO)
+    kinds = []
+    for record in WarcioIterator(io.BytesIO(data), check_digests="raise"):
+        kinds.append(record.rec_type)
+        if record.rec_type == "revisit":
+            assert record.http_headers.get_statuscode() == "200"
+        record.content_stream().read()
+    assert kinds == ["warcinfo", "response", "request", "revisit", "request"]
+    for fast in FastIterator(io.BytesIO(data), parse_http=False):
+        assert fast.verify_block_digest() or fast.headers["WARC-Type"] == "warcinfo"
+
+
 STAGE = ArchiveStage("", tuple(DESCRIPTION.items()))
 Element = tuple[Fetched, Page]
 
@@ -287,6 +354,26 @@ def test_archive_pages_keeps_no_body_that_may_not_be_kept(tmp_path):
     assert headers["WARC-Truncated"] == "unspecified"
     assert block == settle_head(HEAD, 0)
     assert kept.size == page.size  # the table still says what was had
+
+
+@pytest.mark.parametrize("noarchive", [(True, False), (False, True), (True, True)])
+def test_archive_pages_refers_to_no_body_that_may_not_be_kept(tmp_path, noarchive):
+    elements = [
+        (make_fetched(url, b"body"), make_page(url, body=b"body", noarchive=wish))
+        for url, wish in zip(("http://a.example/1", "http://a.example/2"), noarchive, strict=True)
+    ]
+    _, [file] = run_bundle(str(tmp_path), elements)
+    kinds = [headers["WARC-Type"] for headers, _ in records((tmp_path / file.name).read_bytes())]
+    assert "revisit" not in kinds
+
+
+def test_archive_pages_refers_to_a_file_of_the_same_bundle(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "FILE_BYTES", 1)
+    elements = [(each, make_page(each.url, body=b"body")) for each in (ONE, TWO)]
+    for _ in range(2):  # what another bundle kept may not be there
+        _, files = run_bundle(str(tmp_path), elements)
+        kinds = [records((tmp_path / file.name).read_bytes())[1][0]["WARC-Type"] for file in files]
+        assert kinds == ["response", "revisit"]
 
 
 def test_archive_pages_of_a_failed_bundle_publishes_nothing(tmp_path):

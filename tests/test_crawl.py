@@ -41,6 +41,41 @@ def test_crawl_of_the_demo_web_finds_its_truth(demo_web, tmp_path, transport):
     }
 
 
+def test_crawl_says_of_pages_what_they_are(demo_web, tmp_path):
+    run_crawl(tmp_path, demo_web.url(), **QUICK)
+    rows = {row["url"]: row for row in read_rows(tmp_path, "pages")}
+    one, two = (rows[demo_web.url(f"/counted?visit={visit}")] for visit in (9, 10))
+    assert one["fingerprint"] != two["fingerprint"]
+    assert one["text_fingerprint"] == two["text_fingerprint"] is not None
+    assert one["canonical"] == two["canonical"] == demo_web.url("/counted")
+    notes = {url: row["note"] for url, row in rows.items() if row["note"]}
+    assert notes == {demo_web.url("/gone"): "soft_404", demo_web.url("/empty"): "empty"}
+
+
+def test_crawl_that_goes_by_text_follows_no_page_twice_for_its_counter(demo_web, tmp_path):
+    run_crawl(tmp_path, demo_web.url(), duplicates="text", **QUICK)
+    rows = {row["url"]: row for row in read_rows(tmp_path, "pages")}
+    truth = quick_truth(demo_web.port)
+    assert set(rows) == set(truth)
+    others = {
+        url: rows[url]["outcome"] for url in rows if rows[url]["outcome"] != truth[url].outcome
+    }
+    one, two = (demo_web.url(f"/counted?visit={visit}") for visit in (9, 10))
+    assert others == {two: records.DUPLICATE}
+    assert rows[two]["duplicate_of"] == one
+
+
+def test_crawl_names_near_duplicates_if_asked_to(demo_web, tmp_path):
+    run_crawl(tmp_path, demo_web.url(), near_duplicates=True, depths_per_job=2, **QUICK)
+    rows = {row["url"]: row for row in read_rows(tmp_path, "pages")}
+    one, two = (demo_web.url(f"/counted?visit={visit}") for visit in (9, 10))
+    near = {url: row["near_duplicate_of"] for url, row in rows.items() if row["near_duplicate_of"]}
+    assert near == {two: one}
+    assert {url: row["outcome"] for url, row in rows.items()} == {
+        url: expected.outcome for url, expected in quick_truth(demo_web.port).items()
+    }
+
+
 def test_crawl_is_polite_by_the_servers_log(demo_web, tmp_path):
     ended = run_crawl(tmp_path, demo_web.url(), delay=0.05, include=("/loop|/topics|/tale|/$",))
     asked = demo_web.asked(demoweb.LIBRARY)
@@ -167,11 +202,14 @@ def test_warc_is_read_by_others(demo_web, tmp_path):
     for path in files:
         with open(path, "rb") as file:
             for record in ArchiveIterator(
-                file, record_types=WarcRecordType.response, parse_http=False
+                file,
+                record_types=WarcRecordType.response | WarcRecordType.revisit,
+                parse_http=False,
             ):
                 url = record.headers["WARC-Target-URI"]
                 record.parse_http()
-                assert record.verify_payload_digest()
+                whole = record.record_type == WarcRecordType.response
+                assert record.verify_payload_digest() == whole
                 seen[url] = seen.get(url, 0) + 1
     asked = {url for url, outcome in outcomes(tmp_path).items() if outcome != records.ROBOTS_DENIED}
     assert asked | {demo_web.url("/robots.txt")} == set(seen)
@@ -185,6 +223,20 @@ def test_warc_passes_warcio_check(demo_web, tmp_path, capsys):
     checker = Checker(arguments)
     checker.process_all()
     assert checker.exit_value == 0, capsys.readouterr().out
+
+
+def test_warc_offset_of_a_duplicate_leads_to_where_its_body_is(demo_web, tmp_path):
+    run_crawl(tmp_path, demo_web.url(), depths_per_job=1, **QUICK)
+    rows = {row["url"]: row for row in read_rows(tmp_path, "pages")}
+    one, two = rows[demo_web.url("/tale")], rows[demo_web.url("/tale/again")]
+    heads = []
+    for row in (one, two):
+        with open(tmp_path / row["warc_file"], "rb") as file:
+            file.seek(row["warc_offset"])
+            heads.append(next(ArchiveIterator(io.BytesIO(file.read()))))
+    first, second = (record.headers for record in heads)
+    assert second["WARC-Target-URI"] == two["url"]
+    assert first["WARC-Payload-Digest"] == second["WARC-Payload-Digest"]
 
 
 def test_warc_offset_leads_to_the_page(demo_web, tmp_path):

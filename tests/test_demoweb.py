@@ -21,7 +21,8 @@ from tests.webserver import Answer, WebServer, serve
 from transforms import records
 
 SELECTOR = (
-    "a[href], area[href], link[rel=next], frame[src], iframe[src], meta[http-equiv=refresh i]"
+    "a[href], area[href], link[rel=next], link[rel=canonical], frame[src], iframe[src], "
+    "meta[http-equiv=refresh i]"
 )
 
 

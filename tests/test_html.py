@@ -38,7 +38,7 @@ def test_document_of_an_ordinary_page() -> None:
         encoding="utf-8",
         links=[
             Link("later", "refresh"),
-            Link("/page", "link"),
+            Link("/page", "canonical"),
             Link("one", "a"),
             Link("two#part", "a"),
             Link("three", "area"),
@@ -47,6 +47,7 @@ def test_document_of_an_ordinary_page() -> None:
         nofollow=frozenset({3}),
         robots=(("robots", "NoIndex, follow"), ("googlebot", "noarchive")),
         canonical="/page",
+        text="1 2\n2 again\n",
     )
 
 

@@ -234,7 +234,7 @@ STATES = st.builds(
     *(COUNT, COUNT, PATHS, PATHS, PATHS, PATHS),
     *(COUNT, COUNT, COUNT, COUNT, COUNT),
     st.lists(st.text(max_size=5), max_size=2).map(tuple),
-    *(COUNT, st.booleans(), PATHS),
+    *(COUNT, st.booleans(), PATHS, PATHS),
 )
 
 

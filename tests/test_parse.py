@@ -23,6 +23,7 @@ from transforms.records import (
     Link,
     Page,
 )
+from transforms.soft_404 import EMPTY, SOFT_404
 
 BODY = b"<title>Hello</title><a href=/one>1</a><a href=two>2</a>"
 
@@ -107,6 +108,59 @@ def test_parse_page_takes_a_refresh_header_for_a_link():
     )
     assert page.links[-1] == Link("/next", "refresh")
     assert len(page.links) == 3
+
+
+@pytest.mark.parametrize(
+    ("element", "header", "canonical"),
+    [
+        ("", "", ""),
+        ("<link rel=canonical href=c>", "", "http://a.example/base/c"),
+        ("", "<c>; rel=canonical", "http://a.example/x/c"),  # RFC 8288 §3.2
+        ("<link rel=canonical href=c>", "<d>; rel=canonical", "http://a.example/base/c"),
+        ("<link rel=canonical href=//b.example/#x>", "", "http://b.example/"),
+        ("<link rel=canonical>", "", ""),
+        ("<link rel=canonical href='http://['>", "", ""),
+        ("", "<http://[>; rel=canonical", ""),
+        ("", "<c>; rel=next", ""),
+    ],
+)
+def test_parse_page_records_which_url_it_says_is_its_own(element, header, canonical):
+    body = f"<base href=/base/>{element}<a href=/one>1</a>".encode()
+    lines = head("Content-Type: text/html", *([f"Link: {header}"] if header else []))
+    page = parse(make_fetched("http://a.example/x/y", body, head=lines))
+    assert page.canonical == canonical
+    assert Link("/one", "a") in page.links  # its links are followed all the same
+    kinds = [link.kind for link in page.links]
+    assert ("canonical" in kinds) == bool(canonical or "[" in element)
+
+
+TEXT = "<p>Enough text to tell this page from any other. " * 10
+
+
+def test_parse_page_has_the_fingerprint_of_its_text_and_notes():
+    one, two = (
+        parse(make_fetched(body=f"<title>T</title>{TEXT} Read {n} times.".encode()))
+        for n in (1, 20)
+    )
+    assert one.fingerprint != two.fingerprint
+    assert one.text_fingerprint == two.text_fingerprint != 0
+    assert one.note == two.note == ""
+    lost = parse(make_fetched(body=b"<title>Page not found</title>"))
+    assert (lost.text_fingerprint, lost.note) == (0, SOFT_404)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "note"),
+    [
+        ("text/plain", b"text " * 200, ""),
+        ("text/plain", b"", EMPTY),
+        ("text/html", b"<body></body>", EMPTY),
+        ("text/html", b"<a href=/>", ""),
+    ],
+)
+def test_parse_page_without_text_has_no_fingerprint_of_it(content_type, body, note):
+    page = parse(make_fetched(body=body, head=head(f"Content-Type: {content_type}")))
+    assert (page.text_fingerprint, page.note) == (0, note)
 
 
 @pytest.mark.parametrize("refresh", ["5", "soon; url=/next", ""])

@@ -8,6 +8,7 @@ from pipeline.depth import CrawlDepth
 from pipeline.options import options_table
 from transforms.filter import REASONS
 from transforms.records import OUTCOMES
+from transforms.soft_404 import NOTES
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
@@ -27,6 +28,6 @@ def test_readme_names_the_steps_in_the_order_of_the_graph():
     assert places == sorted(places)
 
 
-def test_readme_names_every_outcome_and_reason():
-    for word in (*OUTCOMES, *REASONS):
+def test_readme_names_every_outcome_reason_and_note():
+    for word in (*OUTCOMES, *REASONS, *NOTES):
         assert f"`{word}`" in README

@@ -68,6 +68,10 @@ def test_page_table_of_a_full_page():
         etag="e",
         last_modified="l",
         noindex=True,
+        text_fingerprint=9,
+        sketch=0,
+        canonical=C,
+        note="soft_404",
         warc_file="warc/x",
         warc_offset=7,
         fetched_at=1.0625,
@@ -85,9 +89,14 @@ def test_page_table_of_a_full_page():
         "elapsed_ms": 7,
         "url_fingerprint": fingerprint_url(A),
         "fingerprint": fingerprint_content(b"body"),
+        "text_fingerprint": 9,
+        "sketch": 0,
         "duplicate_of": None,
+        "near_duplicate_of": None,
+        "canonical": C,
         "redirect_to": C,
         "title": "T",
+        "note": "soft_404",
         "noindex": True,
         "referrer": B,
         "error": "E",
@@ -102,9 +111,14 @@ def test_page_table_says_null_for_what_there_is_not():
     [row] = page_table([make_page(A)]).to_pylist()
     nothing = {name for name, value in row.items() if value is None}
     assert nothing == {
+        "text_fingerprint",
+        "sketch",
         "duplicate_of",
+        "near_duplicate_of",
+        "canonical",
         "redirect_to",
         "title",
+        "note",
         "referrer",
         "error",
         "etag",
@@ -234,7 +248,7 @@ def test_write_links_has_a_row_group_for_each_shard(tmp_path):
 
 def run_bundle(base: str, pages: list[Page]) -> tuple[list[tuple], list[tuple]]:
     """The DoFn by itself: what goes to the shards, and the contents."""
-    dofn = record._RecordPages(base, SHARDS)
+    dofn = record._RecordPages(base, SHARDS, record.BODY)
     dofn.start_bundle()
     outputs = [output for page in pages for output in dofn.process(page)]
     for output in dofn.finish_bundle():
@@ -335,6 +349,20 @@ def test_record_has_no_row_for_a_robots_txt(tmp_path):
 )
 def test_record_compares_nothing_but_the_bodies_of_pages(tmp_path, page):
     assert run_bundle(str(tmp_path), [page])[1] == []
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "text", "content"),
+    [
+        (record.BODY, 9, fingerprint_content(b"x")),
+        (record.TEXT, 9, 9),
+        (record.TEXT, 0, fingerprint_content(b"x")),  # too little text to go by
+    ],
+)
+def test_content_of_a_page_is_its_body_or_its_text(duplicates, text, content):
+    page = make_page(A, body=b"x", text_fingerprint=text)
+    assert record.content_of(page, duplicates) == content
+    assert record.content_of(page._replace(outcome=HTTP_ERROR), duplicates) == 0
 
 
 def test_record_pages_sends_rows_links_and_contents(tmp_path):

@@ -64,6 +64,15 @@ def test_settle_pages_marks_duplicates_and_no_others():
     assert settled.schema == PAGES
 
 
+def test_settle_pages_names_what_is_near_to_a_page_that_is_no_duplicate():
+    pages = page_table([make_page(A), make_page(B), make_page(C)])
+    near = {fingerprint_url(B): A, fingerprint_url(C): A}
+    settled = settle_pages(pages, {fingerprint_url(B): A}, near)
+    rows = {row["url"]: (row["outcome"], row["near_duplicate_of"]) for row in settled.to_pylist()}
+    assert rows == {A: (PAGE, None), B: (DUPLICATE, None), C: (PAGE, A)}
+    assert settled.schema == PAGES
+
+
 @pytest.mark.parametrize(
     ("links", "best"),
     [

@@ -15,7 +15,10 @@ from transforms.storage import read_table
 A, B = "a.example", "b.example"
 
 
-def rows_of(folder, *urls: str, budget: Budget = Budget(), hosts: tuple[str, ...] = ()) -> SlotRows:
+NO_BUDGET = Budget()
+
+
+def rows_of(folder, *urls: str, budget=NO_BUDGET, hosts: tuple[str, ...] = ()) -> SlotRows:
     paths = write_frontier(str(folder), 0, 0, 1, frontier_table(urls))
     state = ShardState(0, 0, paths, hosts=hosts, waiting=len(urls), discovered=len(urls))
     return SlotRows(str(folder), 1, Slot(0, 0, "attempt", (state,), None, ()), None, budget)

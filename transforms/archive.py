@@ -2,7 +2,8 @@
 
 WARC/1.1, one gzip member a record, so that a reader can start at any `warc_offset`.
 Each file begins with a warcinfo record; an exchange is a request and a response
-record (robots.txt too). The few lines of a record are written here, not by a library:
+record (robots.txt too); of a page whose body the bundle kept before, a revisit record
+that says where. The few lines of a record are written here, not by a library:
 that is half the CPU time. Readers of others check them in the tests.
 """
 
@@ -22,8 +23,10 @@ from isal import igzip
 
 from transforms import layout, storage
 from transforms.grouping import at_the_end
+from transforms.payloads import Kept, KeptPayloads, refers_to
 from transforms.records import (
     NETWORK_ERROR,
+    PAGE,
     ROBOTS_TXT,
     TOO_LARGE,
     UNSUPPORTED_TYPE,
@@ -69,8 +72,11 @@ def digest(data: bytes) -> str:
 class WarcWriter:
     """Writes records to an open file and knows the offset of the next one."""
 
-    def __init__(self, file: IO[bytes], description: dict[str, str]) -> None:
+    def __init__(
+        self, file: IO[bytes], description: dict[str, str], payloads: KeptPayloads
+    ) -> None:
         self.file = file
+        self.payloads = payloads
         self.offset = 0
         self.records = 0
         lines = "".join(f"{name}: {value}\r\n" for name, value in description.items())
@@ -78,21 +84,25 @@ class WarcWriter:
         self._write(f"warcinfo\r\n{date}Content-Type: application/warc-fields", lines.encode())
 
     def write_exchange(self, fetched: Fetched) -> int:
-        """Write response and request; returns the offset of the response record."""
+        """Write response (or revisit) and request; returns the offset of the first."""
         offset = self.offset
-        shared = (
-            f"WARC-Target-URI: {fetched.url.url}\r\n"
-            f"WARC-Date: {iso_seconds(fetched.fetched_at)}\r\n"
-        )
+        url, date, body = fetched.url.url, iso_seconds(fetched.fetched_at), fetched.body
+        shared = f"WARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n"
         if fetched.ip:
             shared += f"WARC-IP-Address: {fetched.ip}\r\n"
         broke_off = fetched.error and fetched.outcome in (NETWORK_ERROR, ROBOTS_TXT)
         truncated = _DISCONNECT if broke_off else _TRUNCATED.get(fetched.outcome, "")
+        payload = digest(body)
+        comparable = fetched.outcome == PAGE and body
+        first = self.payloads.find(payload) if comparable else None
+        kind = f"revisit\r\n{refers_to(first)}" if first else "response\r\n"
         response_id = self._write(
-            f"response\r\n{shared}{truncated}WARC-Payload-Digest: {digest(fetched.body)}\r\n"
+            f"{kind}{shared}{truncated}WARC-Payload-Digest: {payload}\r\n"
             "Content-Type: application/http; msgtype=response",
-            settle_head(fetched.head, len(fetched.body)) + fetched.body,
+            settle_head(fetched.head, len(body)) + (b"" if first else body),
         )
+        if comparable and not first:
+            self.payloads.add(payload, Kept(response_id, url, date))
         self._write(
             f"request\r\n{shared}WARC-Concurrent-To: {response_id}\r\n"
             "Content-Type: application/http; msgtype=request",
@@ -128,6 +138,7 @@ class _ArchivePages(beam.DoFn):  # type: ignore[misc]
         # What an attempt that failed left open is never published.
         self.open: _OpenFile | None = None
         self.closed: list[WarcFile] = []
+        self.payloads = KeptPayloads()
 
     def process(self, element: tuple[Fetched, Page]) -> Iterator[Page]:
         fetched, page = element
@@ -138,7 +149,8 @@ class _ArchivePages(beam.DoFn):  # type: ignore[misc]
             self.closed.append(self.open.close())
             self.open = None
         if self.open is None:
-            self.open = _OpenFile(self.stage, fetched.slot, len(self.closed))
+            number = len(self.closed)
+            self.open = _OpenFile(self.stage, fetched.slot, number, self.payloads)
         if page.noarchive:
             fetched = fetched._replace(body=b"", outcome=NOARCHIVE)
         offset = self.open.writer.write_exchange(fetched)
@@ -153,14 +165,16 @@ class _ArchivePages(beam.DoFn):  # type: ignore[misc]
 
 
 class _OpenFile:
-    def __init__(self, stage: ArchiveStage, slot: Slot, number: int) -> None:
+    def __init__(
+        self, stage: ArchiveStage, slot: Slot, number: int, payloads: KeptPayloads
+    ) -> None:
         self.path = layout.attempt_file(
             stage.base, layout.WARC, slot.round, slot.slot, slot.attempt, number, "warc.gz"
         )
         self.name = layout.relative(stage.base, self.path)
         self.stack = ExitStack()
         file = self.stack.enter_context(storage.create(self.path))
-        self.writer = WarcWriter(file, dict(stage.description))
+        self.writer = WarcWriter(file, dict(stage.description), payloads)
 
     def is_full(self) -> bool:
         return self.writer.offset >= FILE_BYTES

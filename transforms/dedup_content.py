@@ -1,4 +1,4 @@
-"""Dedup by content: a page whose bytes were seen before is a duplicate of the first.
+"""Dedup by content: a page whose body (or text) was seen before is a duplicate of the first.
 
 The first is the one nearest to a seed, then the one with the shortest and then the
 smallest URL: the same in every run of the same crawl, whatever order answers came in.

@@ -22,6 +22,7 @@ from transforms.hosts import merge_host_runs
 from transforms.records import (
     CandidateBlock,
     ContentRuns,
+    NearRuns,
     Settled,
     ShardResult,
     ShardState,
@@ -91,11 +92,13 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
         counts = new["refused"].drop_null().value_counts().to_pylist()
         refused = {row["values"]: row["counts"] for row in counts}
         contents = parts.one(ContentRuns, ContentRuns(state.contents)).paths
+        sketches = parts.one(NearRuns, NearRuns(state.sketches)).paths
         after = state._replace(
             round=state.round + 1,
             frontier=(*report.frontier, *self._write_frontier(state, frontier)),
             visited=self._add_visited(state, new),
             contents=contents,
+            sketches=sketches,
             hosts=self._add_hosts(state, report),
             waiting=report.waiting + frontier.num_rows,
             discovered=state.discovered + new.num_rows,
@@ -160,8 +163,8 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
 
 
 class DedupUrls(beam.PTransform):  # type: ignore[misc]
-    """(shard, CandidateBlock, SlotReport, Settled, ContentRuns or ShardState) →
-    (None, ShardResult).
+    """(shard, CandidateBlock, SlotReport, Settled, ContentRuns, NearRuns or
+    ShardState) → (None, ShardResult).
     """
 
     def __init__(self, base: str, shards: int, rules: FilterRules) -> None:

@@ -20,6 +20,7 @@ from transforms.charset import decode, sniff_encoding
 from transforms.html_scan import Element, is_tame, scan
 from transforms.records import Link
 from transforms.refresh import parse_refresh
+from transforms.text import ASIDE, text_of_source
 from transforms.urls import MAX_URL, resolve
 
 # Different targets that are taken from one page, in the order in which they stand.
@@ -31,7 +32,7 @@ MAX_ROBOTS = 16  # different names of <meta> with directives
 
 _WO_EVENTS = 1  # of LexborDocumentOptions: no copying into <selectedcontent>
 # Shorter is faster: with the names of the elements that have a href it takes 50% longer.
-_WANTED = "[href],frame,iframe,meta"
+_WANTED = ",".join(("[href],frame,iframe,meta", *ASIDE))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -82,6 +83,7 @@ class Document(NamedTuple):
     nofollow: frozenset[int]  # which of `links` bear rel=nofollow wherever they stand
     robots: tuple[tuple[str, str], ...]  # name in lower case and content of <meta>
     canonical: str  # as written; "" when the page names none
+    text: str | None = None  # of the body, without what is ASIDE; None: this is no HTML
 
 
 def parse_document(body: bytes, content_type: str, url: str) -> Document:
@@ -133,12 +135,22 @@ def _as_utf8(body: bytes, encoding: str) -> bytes:
 def _read_html(source: bytes) -> Iterator[Element]:
     if not is_tame(source):
         yield from scan(source)
+        yield "body", {"": text_of_source(source)}
         return
     tree = LexborHTMLParser(source, options=_WO_EVENTS)
     for title in _titles(tree):
         yield "title", {"": title}
+    aside = []
     for node in tree.css(_WANTED):
-        yield node.tag or "", node.attributes
+        name = node.tag or ""
+        if name in ASIDE:
+            aside.append(node)
+        else:
+            yield name, node.attributes
+    # From the last to the first: one that stands in another goes before it.
+    for node in reversed(aside):
+        node.decompose()
+    yield "body", {"": tree.body.text() if tree.body else ""}
 
 
 def _titles(tree: LexborHTMLParser) -> list[str]:
@@ -186,6 +198,9 @@ def _read_xml(source: bytes, recover: bool) -> Iterator[Element]:
             # Not what stands within children: those could be entities, and huge.
             attributes[""] = (element.text or "") + "".join(c.tail or "" for c in element)
         yield name, attributes
+    etree.strip_elements(root, *(s + name for s in (_XHTML, "") for name in ASIDE), with_tail=False)
+    body = next(root.iter(_XHTML + "body", "body"), None)
+    yield "body", {"": "" if body is None else "".join(body.itertext())}
 
 
 def _as_xml(reference: re.Match[bytes]) -> bytes:
@@ -201,6 +216,7 @@ def _as_xml(reference: re.Match[bytes]) -> bytes:
 def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
     """The document that these elements make up, whoever read them."""
     title = base = canonical = ""
+    text: str | None = None
     robots: list[tuple[str, str]] = []
     found: dict[str, tuple[Link, bool]] = {}  # by target; whether every link is nofollow
     for name, attributes in elements:
@@ -215,6 +231,7 @@ def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
             if _leads_to_page(relations, attributes.get("type") or ""):
                 href = attributes.get("href")
                 if "canonical" in relations:
+                    kind = "canonical"
                     canonical = canonical or href or ""
         elif name == "meta":
             kind, href = "refresh", _refresh_target(attributes)
@@ -223,6 +240,8 @@ def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
                 robots.append((agent, attributes["content"] or ""))
         elif name == "title":
             title = title or " ".join((attributes.get("") or "").split())
+        elif name == "body":
+            text = attributes.get("")
         elif name == "base":
             base = base or attributes.get("href") or ""
         if not href or len(href) > MAX_URL:
@@ -245,6 +264,7 @@ def _gather(elements: Iterable[Element], url: str, encoding: str) -> Document:
         nofollow=frozenset(i for i, (_, nofollow) in enumerate(found.values()) if nofollow),
         robots=tuple(robots),
         canonical=canonical,
+        text=text,
     )
 
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 FRONTIER = "frontier"
 VISITED = "visited"
 CONTENTS = "contents"
+SKETCHES = "sketches"
 HOSTS = "hosts"
 PAGES = "pages"
 LINKS = "links"
 WARC = "warc"
-KINDS = (FRONTIER, VISITED, CONTENTS, HOSTS, PAGES, LINKS, WARC)
+KINDS = (FRONTIER, VISITED, CONTENTS, SKETCHES, HOSTS, PAGES, LINKS, WARC)
 
 TEMPORARY = ".part"  # the ending of a local file that is still being written
 

@@ -13,6 +13,7 @@ import apache_beam as beam
 from transforms.fingerprints import fingerprint_content
 from transforms.html import parse_document
 from transforms.http_head import first, parse_head
+from transforms.link_header import canonical_of
 from transforms.records import (
     NOFOLLOW_MARK,
     NOT_MODIFIED,
@@ -24,6 +25,9 @@ from transforms.records import (
 )
 from transforms.refresh import parse_refresh
 from transforms.robots_meta import Directives, directives
+from transforms.sketch import sketch_text
+from transforms.soft_404 import EMPTY, note_on
+from transforms.text import essence, fingerprint_text
 from transforms.urls import resolve
 
 
@@ -38,15 +42,18 @@ def mark_nofollow(links: list[Link], which: frozenset[int] | None) -> list[Link]
     return others + [Link(links[i].url, links[i].kind + NOFOLLOW_MARK) for i in sorted(marked)]
 
 
-def parse_page(fetched: Fetched, agent: str) -> Page:
+def parse_page(fetched: Fetched, agent: str, sketches: bool = False) -> Page:
     """The page that a fetch brought home: its row, and its links as they were written.
 
-    `agent` is the name that directives for robots may address; "" obeys none.
+    `agent` is the name that directives for robots may address; "" obeys none. `sketches`
+    says whether a sketch is made of its text.
     """
     headers = parse_head(fetched.head)
     url = fetched.url.url
     content_type = first(headers, "content-type")
     base, encoding, title, redirect_to = url, "utf-8", "", ""
+    text_fingerprint, canonical, note = 0, "", ""
+    sketch: int | None = None
     wishes = Directives()
     links: list[Link] = []
     if fetched.outcome == REDIRECT:
@@ -57,6 +64,21 @@ def parse_page(fetched: Fetched, agent: str) -> Page:
         base, encoding, title = document.base, document.encoding, document.title
         refresh = parse_refresh(first(headers, "refresh")) if "refresh" in headers else None
         links = document.links
+        if document.canonical:
+            canonical = resolve(base, document.canonical, encoding) or ""
+        if "link" in headers and (named := canonical_of(headers["link"])):
+            # Relative to the page's own URL, whatever its <base> says (RFC 8288 §3.2).
+            named = resolve(url, named) or ""
+            canonical = canonical or named
+            links = [*links, Link(named, "canonical")] if named else links
+        if document.text is not None:
+            left = essence(document.text)
+            text_fingerprint = fingerprint_text(title, left)
+            if sketches and text_fingerprint:
+                sketch = sketch_text(left)
+            note = note_on(fetched.status, title, document.text, has_links=bool(links))
+        elif not fetched.body:
+            note = EMPTY
         if refresh is not None and refresh[1]:
             links = [*links, Link(refresh[1], "refresh")]
         if agent and (document.robots or "x-robots-tag" in headers):
@@ -85,23 +107,29 @@ def parse_page(fetched: Fetched, agent: str) -> Page:
         refused=[],
         noindex=wishes.noindex,
         noarchive=wishes.noarchive,
+        text_fingerprint=text_fingerprint,
+        canonical=canonical,
+        note=note,
+        sketch=sketch,
     )
 
 
 class _ParsePages(beam.DoFn):  # type: ignore[misc]
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, sketches: bool) -> None:
         self.agent = agent
+        self.sketches = sketches
 
     def process(self, fetched: Fetched) -> Iterator[tuple[Fetched, Page]]:
-        yield fetched, parse_page(fetched, self.agent)
+        yield fetched, parse_page(fetched, self.agent, self.sketches)
 
 
 class ParsePages(beam.PTransform):  # type: ignore[misc]
     """Fetched → (Fetched, Page)."""
 
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, sketches: bool = False) -> None:
         super().__init__()
         self.agent = agent
+        self.sketches = sketches
 
     def expand(self, fetched: beam.PCollection) -> beam.PCollection:
-        return fetched | beam.ParDo(_ParsePages(self.agent))
+        return fetched | beam.ParDo(_ParsePages(self.agent, self.sketches))

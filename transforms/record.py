@@ -21,6 +21,7 @@ from transforms import layout, storage
 from transforms.dedup_content import ContentSeen
 from transforms.fingerprints import fingerprint_url, shard_of_content, shard_of_url
 from transforms.grouping import at_the_end
+from transforms.near_duplicates import Sketched, bands_of
 from transforms.records import (
     NOFOLLOW_MARK,
     PAGE,
@@ -29,6 +30,7 @@ from transforms.records import (
     LinkPart,
     Page,
     PageBlock,
+    SketchBlock,
     Slot,
 )
 from transforms.tables import LINKS, PAGES, pack, words
@@ -38,7 +40,8 @@ CHUNK_URLS = 200_000  # distinct link targets held in memory: about 60 MB
 CHUNK_LINKS = 2_000_000
 CHUNK_PAGES = 20_000
 
-CONTENTS = "contents"  # the output beside the shards' own
+BODY, TEXT = "body", "text"  # what two pages have to share for one to be a duplicate
+CONTENTS, SKETCHES = "contents", "sketches"  # the outputs beside the shards' own
 
 
 class Chunk:
@@ -77,8 +80,18 @@ class Chunk:
         )
 
 
+def content_of(page: Page, duplicates: str) -> int:
+    """The fingerprint by which a page is compared with all others; 0: it is not.
+
+    A page without enough text is compared by its body, whatever `duplicates` says.
+    """
+    if page.outcome != PAGE:
+        return 0
+    return (duplicates == TEXT and page.text_fingerprint) or page.fingerprint
+
+
 def page_table(pages: list[Page]) -> pa.Table:
-    """PAGES rows, in the order given. `duplicate_of` is not known yet."""
+    """PAGES rows, in the order given. What they are duplicates of is not known yet."""
     columns: dict[str, Any] = {
         "url": [page.url.url for page in pages],
         "host": words(host_of(page.url.url) for page in pages),
@@ -93,9 +106,16 @@ def page_table(pages: list[Page]) -> pa.Table:
         "elapsed_ms": [page.elapsed_ms for page in pages],
         "url_fingerprint": pa.array([page.url.fingerprint for page in pages], pa.uint64()),
         "fingerprint": pa.array([page.fingerprint for page in pages], pa.uint64()),
+        "text_fingerprint": pa.array(
+            [page.text_fingerprint or None for page in pages], pa.uint64()
+        ),
+        "sketch": pa.array([page.sketch for page in pages], pa.uint64()),
         "duplicate_of": pa.nulls(len(pages), pa.string()),
+        "near_duplicate_of": pa.nulls(len(pages), pa.string()),
+        "canonical": [page.canonical or None for page in pages],
         "redirect_to": [page.redirect_to or None for page in pages],
         "title": [page.title or None for page in pages],
+        "note": words(page.note or None for page in pages),
         "noindex": [page.noindex for page in pages],
         "referrer": [page.url.referrer or None for page in pages],
         "error": [page.error or None for page in pages],
@@ -179,9 +199,10 @@ def _dictionary(indices: np.ndarray, values: list[str]) -> pa.DictionaryArray:
 
 
 class _RecordPages(beam.DoFn):  # type: ignore[misc]
-    def __init__(self, base: str, shards: int) -> None:
+    def __init__(self, base: str, shards: int, duplicates: str) -> None:
         self.base = base
         self.shards = shards
+        self.duplicates = duplicates
 
     def start_bundle(self) -> None:
         self.chunk: Chunk | None = None
@@ -212,11 +233,23 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
         numbers = np.unique(shards).tolist()
         parts = write_links(self.base, chunk, shards, numbers) if chunk.target else {}
         contents: dict[int, list[ContentSeen]] = defaultdict(list)
+        sketches: dict[int, list[Sketched]] = defaultdict(list)
         for page, shard in zip(chunk.pages, shards.tolist(), strict=True):
-            if page.outcome == PAGE and page.fingerprint:
+            content = content_of(page, self.duplicates)
+            if content:
                 url = page.url
-                seen = ContentSeen(page.fingerprint, url.depth, url.url, url.fingerprint, shard)
-                contents[shard_of_content(page.fingerprint, self.shards)].append(seen)
+                seen = ContentSeen(content, url.depth, url.url, url.fingerprint, shard)
+                contents[shard_of_content(content, self.shards)].append(seen)
+            for band in bands_of(page.sketch) if page.sketch is not None else ():
+                url = page.url
+                sketched = Sketched(
+                    band, page.sketch or 0, url.depth, url.url, url.fingerprint, shard
+                )
+                sketches[shard_of_content(band, self.shards)].append(sketched)
+        for number, sketched_list in sketches.items():
+            yield beam.pvalue.TaggedOutput(
+                SKETCHES, (number, SketchBlock([(*sketched,) for sketched in sketched_list]))
+            )
         for number, seen_list in contents.items():
             block = ContentBlock([(*seen,) for seen in seen_list])
             yield beam.pvalue.TaggedOutput(CONTENTS, (number, block))
@@ -228,15 +261,16 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
 
 
 class RecordPages(beam.PTransform):  # type: ignore[misc]
-    """Page → `.contents`: (content shard, ContentBlock); `.shards`: (shard, PageBlock or
-    LinkPart).
+    """Page → `.contents`: (content shard, ContentBlock); `.sketches`: (band's shard,
+    SketchBlock); `.shards`: (shard, PageBlock or LinkPart).
     """
 
-    def __init__(self, base: str, shards: int) -> None:
+    def __init__(self, base: str, shards: int, duplicates: str = BODY) -> None:
         super().__init__()
         self.base = base
         self.shards = shards
+        self.duplicates = duplicates
 
     def expand(self, pages: beam.PCollection) -> Any:
-        record = beam.ParDo(_RecordPages(self.base, self.shards))
-        return pages | record.with_outputs(CONTENTS, main="shards")
+        record = beam.ParDo(_RecordPages(self.base, self.shards, self.duplicates))
+        return pages | record.with_outputs(CONTENTS, SKETCHES, main="shards")

@@ -65,6 +65,7 @@ class ShardState(NamedTuple):
     opening: bool = False  # seeds wait in some shard, so the scope may still grow
     held: tuple[str, ...] = ()  # links out of scope that are not decided while it may
     seconds: float = 0.0  # that a response took, in the last round that had any; 0: unknown
+    sketches: tuple[str, ...] = ()  # runs of sketches of texts, each sorted by band
 
 
 class Slot(NamedTuple):
@@ -111,7 +112,7 @@ class Link(NamedTuple):
     """A link as found, or after `Normalize` as resolved: `url` is then absolute."""
 
     url: str
-    kind: str  # a, area, link, frame, iframe, refresh, redirect; see also NOFOLLOW_MARK
+    kind: str  # a, area, link, canonical, frame, iframe, refresh, redirect, or NOFOLLOW_MARK
 
 
 class Page(NamedTuple):
@@ -137,6 +138,10 @@ class Page(NamedTuple):
     refused: list[str | None]  # for each link after `Filter`: why not; None is admitted
     noindex: bool = False
     noarchive: bool = False  # its body is not to be kept
+    text_fingerprint: int = 0  # see `text`; 0: there is no text to compare
+    canonical: str = ""  # the URL that the page itself says is its own
+    note: str = ""  # see `soft_404`
+    sketch: int | None = None  # of the text; None: too little of it, or not asked for
     warc_file: str = ""
     warc_offset: int = -1
 
@@ -183,6 +188,24 @@ class Verdicts(NamedTuple):
 
 class ContentRuns(NamedTuple):
     """A shard's runs of content fingerprints, after a round that added one."""
+
+    paths: tuple[str, ...]
+
+
+class SketchBlock(NamedTuple):
+    """Sketches of pages, on their way to the shards of their bands."""
+
+    seen: list[tuple[int, int, int, str, int, int]]  # near_duplicates.Sketched, flat
+
+
+class NearVerdicts(NamedTuple):
+    """Near duplicates among a shard's pages: URL fingerprint, distance, URL of the earlier."""
+
+    near: list[tuple[int, int, str]]
+
+
+class NearRuns(NamedTuple):
+    """A shard's runs of sketches, after a round that added one."""
 
     paths: tuple[str, ...]
 

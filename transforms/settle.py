@@ -19,10 +19,12 @@ from transforms import layout, storage
 from transforms.filter import NOFOLLOW, SCOPE
 from transforms.fingerprints import shard_of_url
 from transforms.grouping import GroupParts, Parts
+from transforms.near_duplicates import nearest_of
 from transforms.records import (
     DUPLICATE,
     CandidateBlock,
     LinkPart,
+    NearVerdicts,
     PageBlock,
     Settled,
     ShardState,
@@ -31,9 +33,19 @@ from transforms.records import (
 from transforms.tables import CANDIDATES, LINKS, PAGES, pack, unpack, words
 
 
-def settle_pages(pages: pa.Table, verdicts: dict[int, str]) -> pa.Table:
-    """Pages sorted by URL fingerprint, with duplicates marked as such."""
+def settle_pages(
+    pages: pa.Table, verdicts: dict[int, str], near: dict[int, str] | None = None
+) -> pa.Table:
+    """Pages sorted by URL fingerprint, with duplicates marked as such, and near ones.
+
+    A duplicate is not called a near one too.
+    """
     pages = pages.take(np.argsort(pages["url_fingerprint"].to_numpy(), kind="stable"))
+    if near:
+        fingerprints = pages["url_fingerprint"].to_pylist()
+        urls = [None if each in verdicts else near.get(each) for each in fingerprints]
+        place = PAGES.get_field_index("near_duplicate_of")
+        pages = pages.set_column(place, PAGES.field(place), pa.array(urls, pa.string()))
     if not verdicts:
         return pages
     first = [verdicts.get(fingerprint) for fingerprint in pages["url_fingerprint"].to_pylist()]
@@ -131,7 +143,8 @@ class _Settle(beam.DoFn):  # type: ignore[misc]
             return
         state = parts.one(ShardState)
         verdicts = dict(pair for some in parts.all(Verdicts) for pair in some.duplicates)
-        pages = settle_pages(unpack(blocks, PAGES), verdicts)
+        near = nearest_of(verdict for some in parts.all(NearVerdicts) for verdict in some.near)
+        pages = settle_pages(unpack(blocks, PAGES), verdicts, near)
         duplicates = np.fromiter(verdicts, np.uint64, len(verdicts))
         links = first_links(read_links(parts.all(LinkPart)), duplicates)
         sent = {}
@@ -156,8 +169,8 @@ class _Settle(beam.DoFn):  # type: ignore[misc]
 
 
 class Settle(beam.PTransform):  # type: ignore[misc]
-    """(shard, PageBlock, LinkPart, Verdicts or ShardState) → `.settled`: (shard, Settled);
-    `.candidates`: (owner's shard, CandidateBlock).
+    """(shard, PageBlock, LinkPart, Verdicts, NearVerdicts or ShardState) → `.settled`:
+    (shard, Settled); `.candidates`: (owner's shard, CandidateBlock).
     """
 
     def __init__(self, base: str, shards: int) -> None:

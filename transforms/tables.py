@@ -24,6 +24,14 @@ VISITED = pa.schema([("fingerprint", FINGERPRINT), ("refused", WORD)])
 
 CONTENTS = pa.schema([("fingerprint", FINGERPRINT), ("url", pa.string())])
 
+SKETCHES = pa.schema(
+    [
+        ("fingerprint", FINGERPRINT),  # the band: not distinct
+        ("sketch", FINGERPRINT),
+        ("url", pa.string()),
+    ]
+)
+
 PAGES = pa.schema(
     [
         ("url", pa.string()),
@@ -36,10 +44,15 @@ PAGES = pa.schema(
         ("fetched_at", pa.timestamp("ms", tz="UTC")),
         ("elapsed_ms", pa.int32()),
         ("url_fingerprint", FINGERPRINT),
-        ("fingerprint", FINGERPRINT),
+        ("fingerprint", FINGERPRINT),  # of the body
+        ("text_fingerprint", FINGERPRINT),  # null: no HTML, or too little text to compare
+        ("sketch", FINGERPRINT),  # null: not asked for, or too little text
         ("duplicate_of", pa.string()),
+        ("near_duplicate_of", pa.string()),
+        ("canonical", pa.string()),  # what the page says is its URL
         ("redirect_to", pa.string()),
         ("title", pa.string()),
+        ("note", WORD),  # soft_404.NOTES
         ("noindex", pa.bool_()),
         ("referrer", pa.string()),
         ("error", pa.string()),
