@@ -52,7 +52,7 @@ class CrawlDepth(beam.PTransform):  # type: ignore[misc]
             archived.pages
             | "Normalize" >> NormalizeUrls()
             | "Filter" >> FilterUrls(s.filter)
-            | "Record" >> RecordPages(*store)
+            | "Record" >> RecordPages(*store, s.filter.canonical)
         )
         contents = (recorded.contents, shards) | "Dedup content" >> DedupContent(*store)
         settled = (recorded.shards, contents.verdicts, shards) | "Settle" >> Settle(*store)

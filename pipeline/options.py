@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from transforms.canonical import OPTIONAL
+
 VERSION = "0.1.0"
 USER_AGENT = f"beamcrawl/{VERSION}"
 
@@ -79,6 +81,13 @@ def pattern(text: str) -> str:
     return text
 
 
+def canonical_rule(text: str) -> str:
+    """The name of a rule of canonical keys that can be turned off."""
+    if text not in OPTIONAL:
+        raise ValueError(f"{text!r} is not a rule that can be off: {', '.join(OPTIONAL)}")
+    return text
+
+
 def header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or "\n" in value:
@@ -121,6 +130,8 @@ OPTIONS = (
            many=True, fixed=True),
     Option("--exclude", (), pattern, "RE", "follow no URL in which one of these is found", "",
            many=True, fixed=True),
+    Option("--tell-apart", (), canonical_rule, "RULE", "let two URLs be two that differ in this "
+           "alone: " + ", ".join(OPTIONAL), "one page has many spellings", many=True, fixed=True),
     Option("-c --concurrency", 64, at_least(1), "N", "connections open at once, per fetcher",
            "enough for 64 hosts at a time; more hosts take more"),
     Option("--delay", 1.0, duration, "TIME", "least gap between the end of a response and the "
@@ -184,6 +195,7 @@ class Settings:
     scope: str
     include: tuple[str, ...]
     exclude: tuple[str, ...]
+    tell_apart: tuple[str, ...]
     concurrency: int
     delay: float
     adaptive: float

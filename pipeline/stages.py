@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pipeline.options import VERSION, Settings
 from transforms.archive import ArchiveStage
+from transforms.canonical import Canonical
 from transforms.fetch import FetchStage
 from transforms.filter import FilterRules
 from transforms.pace import PacePolicy
@@ -73,7 +74,13 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
     }
     archive = ArchiveStage(settings.out, tuple((k, v) for k, v in description.items() if v))
     agent = product_token(settings.user_agent) if settings.robots else ""
-    rules = FilterRules(settings.scope, settings.seeds, settings.include, settings.exclude)
+    rules = FilterRules(
+        settings.scope,
+        settings.seeds,
+        settings.include,
+        settings.exclude,
+        Canonical(settings.tell_apart),
+    )
     return Stages(
         settings.out, settings.shards, fetchers, settings.limit, fetch, agent, archive, rules
     )

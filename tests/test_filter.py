@@ -109,7 +109,8 @@ def test_scope_decides_what_belongs(url, scopes):
         ("prefix", "http://a.example:81/d/", "http://a.example/d/x", False),  # another server
         ("prefix", "http://a.example:81/d/", "https://a.example:81/d/x", True),
         ("prefix", "http://a.example/", "http://a.example/any/where", True),
-        ("page", "http://a.example/x", "http://a.example/x?", False),
+        ("page", "http://a.example/x", "http://a.example/x?", True),  # by their canonical keys
+        ("page", "http://a.example/x", "http://a.example/x?y", False),
         ("host", "http://user@a.example/", "http://a.example/", True),
     ],
 )

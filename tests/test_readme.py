@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipeline.depth import CrawlDepth
 from pipeline.options import options_table
+from transforms.canonical import rules_table
 from transforms.filter import REASONS
 from transforms.records import OUTCOMES
 
@@ -14,6 +15,10 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 def test_readme_has_the_options_as_they_are():
     assert options_table() in README
+
+
+def test_readme_has_the_rules_of_canonical_keys_as_they_are():
+    assert rules_table() in README
 
 
 def test_readme_names_the_steps_in_the_order_of_the_graph():

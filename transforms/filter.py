@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
+from transforms.canonical import ALL_RULES, Canonical
+from transforms.fingerprints import fingerprint_url, fingerprint_written
 from transforms.records import NOFOLLOW_MARK, Page
 from transforms.urls import host_of
 
@@ -25,6 +27,9 @@ NOT_INCLUDED = "not_included"  # matches no --include
 NOFOLLOW = "nofollow"  # says its page; of the link, not of the URL: another link may admit it
 REASONS = (NOFOLLOW, SCHEME, SCOPE, EXCLUDED, NOT_INCLUDED)
 
+# Said of a URL as written, so nothing is said of others with its canonical key.
+BY_PATTERN = frozenset((EXCLUDED, NOT_INCLUDED))
+
 _CACHE_URLS = 100_000  # verdicts remembered: most links of a page stood on the last one too
 
 
@@ -33,6 +38,7 @@ class FilterRules(NamedTuple):
     seeds: tuple[str, ...]
     include: tuple[str, ...] = ()  # regular expressions, searched in the whole URL
     exclude: tuple[str, ...] = ()
+    canonical: Canonical = ALL_RULES
 
 
 @cache
@@ -76,7 +82,9 @@ class UrlFilter:
 
     def __init__(self, rules: FilterRules, redirected: Iterable[str] = ()) -> None:
         self.scope = rules.scope
-        self.keys = frozenset(scope_key(rules.scope, url) for url in (*rules.seeds, *redirected))
+        self.canonical = rules.canonical
+        starts = [rules.canonical.key(url) for url in (*rules.seeds, *redirected)]
+        self.keys = frozenset(scope_key(rules.scope, key) for key in starts)
         self.prefixes = tuple(self.keys)
         self.exclude = [re.compile(pattern) for pattern in rules.exclude]
         self.include = [re.compile(pattern) for pattern in rules.include]
@@ -85,7 +93,7 @@ class UrlFilter:
         """The first reason that holds. `of_seed`: what a seed redirects to is in scope."""
         if not url.startswith(("http://", "https://")):
             return SCHEME
-        if not of_seed and not self._in_scope(url):
+        if not of_seed and not self._in_scope(self.canonical.key(url)):
             return SCOPE
         if any(pattern.search(url) for pattern in self.exclude):
             return EXCLUDED
@@ -93,12 +101,18 @@ class UrlFilter:
             return NOT_INCLUDED
         return None
 
-    def _in_scope(self, url: str) -> bool:
+    def identity(self, url: str, reason: str | None) -> int:
+        """The fingerprint of a URL on which that was the verdict."""
+        if reason in BY_PATTERN:
+            return fingerprint_written(url)
+        return fingerprint_url(url, self.canonical)
+
+    def _in_scope(self, key: str) -> bool:
         if self.scope == "any":
             return True
         if self.scope == "prefix":
-            return url.partition("://")[2].startswith(self.prefixes)
-        return scope_key(self.scope, url) in self.keys
+            return key.partition("://")[2].startswith(self.prefixes)
+        return scope_key(self.scope, key) in self.keys
 
 
 class _FilterUrls(beam.DoFn):  # type: ignore[misc]
