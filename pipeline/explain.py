@@ -21,13 +21,16 @@ from transforms.urls import origin_of, parse_seed
 Line = tuple[str, str]
 
 
-def print_explanation(base: str, text: str) -> None:
-    for label, value in explain(base, text):
+def print_explanation(base: str, text: str, deny: str = "") -> None:
+    for label, value in explain(base, text, deny):
         print(f"  {label:<14} {value}")
 
 
-def explain(base: str, text: str) -> Iterator[Line]:
-    """Label and text, a line each. Raises UsageError for no crawl, or no URL."""
+def explain(base: str, text: str, deny: str = "") -> Iterator[Line]:
+    """Label and text, a line each. `deny` is the file of --deny.
+
+    Raises UsageError for no crawl, or no URL.
+    """
     document = read_crawl_file(base)
     if document is None:
         raise UsageError(f"{base} holds no crawl (no crawl.json)")
@@ -36,7 +39,7 @@ def explain(base: str, text: str) -> Iterator[Line]:
         raise UsageError(f"{text!r} is no http or https URL")
     manifests = read_manifests(base)
     start = tuple(state_from_dict(base, state) for state in document["start"])
-    settings = Settings.of(seeds_of(start), **document["settings"])
+    settings = Settings.of(seeds_of(start), deny=deny, **document["settings"])
     canonical = Canonical(settings.tell_apart)
     evidence = Evidence(manifests, manifests[-1].states if manifests else start, canonical)
     yield "URL", url
@@ -76,7 +79,7 @@ def origin_lines(evidence: Evidence, url: str) -> Iterator[Line]:
 
 
 def filter_lines(evidence: Evidence, settings: Settings, url: str) -> Iterator[Line]:
-    """What the filters say of the URL today."""
+    """What the filters say of the URL today: all together, and each by itself."""
     import_beam_lean()  # the stages stand on it
     from pipeline.stages import stages_of
     from transforms.filter import UrlFilter
@@ -84,6 +87,8 @@ def filter_lines(evidence: Evidence, settings: Settings, url: str) -> Iterator[L
     wanted = UrlFilter(stages_of(settings, 1, None).filter, evidence.state_of(url).scope)
     reason = wanted.refusal(url)
     yield "filters", f"refused: {reason}" if reason else "admitted"
+    for row, refused in wanted.verdicts(url):
+        yield "", f"{row.reason:<12} {'refuses' if refused else 'passes '}  ({row.refuses})"
 
 
 def robots_lines(evidence: Evidence, settings: Settings, url: str) -> Iterator[Line]:

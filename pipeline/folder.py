@@ -104,9 +104,10 @@ def read_crawl_file(base: str) -> dict[str, Any] | None:
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}, this version reads {FORMAT}")
         # A crawl from before there were canonical keys knows its URLs to the letter.
-        document["settings"].setdefault("tell_apart", [*OPTIONAL])
+        before = {option.name: option.default for option in FIXED} | {"tell_apart": OPTIONAL}
+        document["settings"] = before | document["settings"]
         document["start"]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError):
         raise UsageError(f"{path} is no crawl's; choose another --out") from None
     return document
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transforms.canonical import OPTIONAL
+from transforms.shape import BY_SHAPE
 
 VERSION = "0.1.0"
 USER_AGENT = f"beamcrawl/{VERSION}"
@@ -88,6 +89,13 @@ def canonical_rule(text: str) -> str:
     return text
 
 
+def lifted_reason(text: str) -> str:
+    """The reason of a filter that can be lifted."""
+    if text not in BY_SHAPE:
+        raise ValueError(f"{text!r} is not a filter that can be lifted: {', '.join(BY_SHAPE)}")
+    return text
+
+
 def header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or "\n" in value:
@@ -130,6 +138,12 @@ OPTIONS = (
            many=True, fixed=True),
     Option("--exclude", (), pattern, "RE", "follow no URL in which one of these is found", "",
            many=True, fixed=True),
+    Option("--allow", (), lifted_reason, "REASON", "refuse no URL for this: "
+           + ", ".join(BY_SHAPE), "these are files that are no pages, and traps", many=True,
+           fixed=True),
+    Option("--deny", "", str, "FILE", "refuse the hosts in this file, with all below them, and "
+           "what its /regular expressions/ find, one a line; read anew for each job, which is a "
+           "round or --depths-per-job of them", ""),
     Option("--tell-apart", (), canonical_rule, "RULE", "let two URLs be two that differ in this "
            "alone: " + ", ".join(OPTIONAL), "one page has many spellings", many=True, fixed=True),
     Option("-c --concurrency", 64, at_least(1), "N", "connections open at once, per fetcher",
@@ -195,6 +209,8 @@ class Settings:
     scope: str
     include: tuple[str, ...]
     exclude: tuple[str, ...]
+    allow: tuple[str, ...]
+    deny: str
     tell_apart: tuple[str, ...]
     concurrency: int
     delay: float

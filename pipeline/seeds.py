@@ -28,7 +28,7 @@ def read_seeds(given: Iterable[str], input_file: str | None) -> tuple[str, ...]:
     if input_file:
         lines += [
             (text, f" ({input_file}, line {number})")
-            for number, line in enumerate(_read_lines(input_file), 1)
+            for number, line in enumerate(read_lines(input_file, "seeds"), 1)
             if (text := line.split(" #", 1)[0].strip()) and not text.startswith("#")
         ]
     seeds: dict[str, None] = {}
@@ -40,7 +40,8 @@ def read_seeds(given: Iterable[str], input_file: str | None) -> tuple[str, ...]:
     return tuple(seeds)
 
 
-def _read_lines(path: str) -> list[str]:
+def read_lines(path: str, what: str) -> list[str]:
+    """The lines of a file that a person names. Raises UsageError when it can not be read."""
     try:
         if path == "-":
             data = sys.stdin.buffer.read()
@@ -50,7 +51,7 @@ def _read_lines(path: str) -> list[str]:
         else:
             data = storage.read_bytes(path)
     except OSError as error:
-        raise UsageError(f"cannot read seeds from {path}: {error.strerror or error}") from None
+        raise UsageError(f"cannot read {what} from {path}: {error.strerror or error}") from None
     return data.decode("utf-8-sig", "replace").splitlines()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
+from pipeline.deny import read_deny
 from pipeline.options import VERSION, Settings
 from transforms.archive import ArchiveStage
 from transforms.canonical import Canonical
@@ -11,6 +13,7 @@ from transforms.fetch import FetchStage
 from transforms.filter import FilterRules
 from transforms.pace import PacePolicy
 from transforms.robots import product_token
+from transforms.shape import horizon_at
 from transforms.slot_fetcher import SlotPolicy
 from transforms.slot_rows import Budget
 from transforms.transport import FetchPolicy
@@ -80,6 +83,9 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
         settings.include,
         settings.exclude,
         Canonical(settings.tell_apart),
+        settings.allow,
+        read_deny(settings.deny),
+        horizon_at(time.time()),
     )
     return Stages(
         settings.out, settings.shards, fetchers, settings.limit, fetch, agent, archive, rules

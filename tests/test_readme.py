@@ -7,7 +7,7 @@ from pathlib import Path
 from pipeline.depth import CrawlDepth
 from pipeline.options import options_table
 from transforms.canonical import rules_table
-from transforms.filter import REASONS
+from transforms.filter import REASONS, reasons_table
 from transforms.records import OUTCOMES
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -19,6 +19,10 @@ def test_readme_has_the_options_as_they_are():
 
 def test_readme_has_the_rules_of_canonical_keys_as_they_are():
     assert rules_table() in README
+
+
+def test_readme_has_the_reasons_of_refusals_as_they_are():
+    assert reasons_table() in README
 
 
 def test_readme_names_the_steps_in_the_order_of_the_graph():
