@@ -18,6 +18,7 @@ setup(
     version=VERSION,
     description="A polite, incremental web crawler that is an Apache Beam pipeline",
     packages=find_packages(include=["pipeline", "pipeline.*", "transforms", "transforms.*"]),
+    package_data={"transforms": ["data/*.txt"]},
     python_requires=">=3.11",
     install_requires=REQUIRED,
     entry_points={"console_scripts": ["beamcrawl=pipeline.__main__:run"]},

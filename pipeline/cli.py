@@ -62,6 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     explain.add_argument("out", metavar="DIR", help="the crawl's folder")
     explain.add_argument("url", metavar="URL", help="as it stands in a page, or in `pages`")
+    _add(explain, next(option for option in OPTIONS if option.name == "deny"))
     return parser
 
 
@@ -136,6 +137,7 @@ def settings_of(
     arguments: argparse.Namespace, beam: Sequence[str]
 ) -> tuple[Settings, dict[str, Any]]:
     """The settings of a run, and which options were named."""
+    from pipeline.deny import read_deny
     from pipeline.seeds import read_seeds
     from transforms.robots import product_token
 
@@ -151,6 +153,7 @@ def settings_of(
             f"--user-agent {given['user_agent']!r} has no name that robots.txt can address; "
             "begin it with letters, as in mycrawler/1.0"
         )
+    read_deny(given.get("deny", ""))  # what is wrong with it is said before anything begins
     seeds = read_seeds(arguments.urls, given.get("input_file"))
     return Settings.of(seeds, **given, beam=tuple(beam)), given
 
@@ -175,7 +178,7 @@ def run_status(arguments: argparse.Namespace) -> int:
 def run_explain(arguments: argparse.Namespace) -> int:
     from pipeline.explain import print_explanation
 
-    print_explanation(arguments.out.rstrip("/"), arguments.url)
+    print_explanation(arguments.out.rstrip("/"), arguments.url, arguments.deny or "")
     return 0
 
 

@@ -55,7 +55,7 @@ class CrawlDepth(beam.PTransform):  # type: ignore[misc]
             archived.pages
             | "Normalize" >> NormalizeUrls()
             | "Filter" >> FilterUrls(s.filter)
-            | "Record" >> RecordPages(*store, s.duplicates)
+            | "Record" >> RecordPages(*store, s.duplicates, s.filter.canonical)
         )
         contents = (recorded.contents, shards) | "Dedup content" >> DedupContent(*store)
         verdicts, runs = [contents.verdicts], [contents.runs]

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from pipeline.manifest import Manifest
 from transforms import layout, storage
-from transforms.fingerprints import fingerprint_url, shard_of_url
+from transforms.canonical import ALL_RULES, Canonical
+from transforms.fingerprints import fingerprint_url, fingerprint_written, shard_of_url
 from transforms.hosts import HostRecord, read_hosts
 from transforms.records import ShardState
 from transforms.runs import look_up, seen_in
@@ -35,9 +36,19 @@ class Found(NamedTuple):
 class Evidence:
     """The files of a crawl as its last manifest left them."""
 
-    def __init__(self, manifests: list[Manifest], states: tuple[ShardState, ...]) -> None:
+    def __init__(
+        self,
+        manifests: list[Manifest],
+        states: tuple[ShardState, ...],
+        canonical: Canonical = ALL_RULES,
+    ) -> None:
         self.manifests = manifests
         self.states = states
+        self.canonical = canonical
+
+    def identities(self, url: str) -> tuple[int, int]:
+        """The fingerprints under which something may be known of the URL."""
+        return fingerprint_url(url, self.canonical), fingerprint_written(url)
 
     def state_of(self, url: str) -> ShardState:
         return self.states[shard_of_url(url, len(self.states))]
@@ -51,26 +62,27 @@ class Evidence:
             for manifest in self.manifests
             for path in manifest.files[layout.PAGES]
             if path.endswith(f"/{name}")
-            for row in _rows(path, "url_fingerprint", fingerprint_url(url))
+            for row in _rows(path, "url_fingerprint", self.identities(url))
         ]
 
     def waiting(self, url: str) -> Row | None:
         """The URL's row in the frontier."""
-        return _first_row(self.state_of(url).frontier, "fingerprint", fingerprint_url(url))
+        return _first_row(self.state_of(url).frontier, "fingerprint", self.identities(url))
 
     def held(self, url: str) -> Row | None:
         """The URL's row among links out of a scope that may still grow."""
-        return _first_row(self.state_of(url).held, "fingerprint", fingerprint_url(url))
+        return _first_row(self.state_of(url).held, "fingerprint", self.identities(url))
 
     def is_decided(self, url: str) -> bool:
         """Whether the URL was ever admitted or refused."""
-        one = np.array([fingerprint_url(url)], np.uint64)
-        return bool(seen_in(one, self.state_of(url).visited)[0])
+        known_as = np.sort(np.array(self.identities(url), np.uint64))
+        return bool(seen_in(known_as, self.state_of(url).visited).any())
 
     def refused(self, url: str) -> str | None:
         """The reason with which the URL was turned away."""
-        one = np.array([fingerprint_url(url)], np.uint64)
-        return look_up(one, self.state_of(url).visited, "refused").get(int(one[0]))
+        known_as = np.sort(np.array(self.identities(url), np.uint64))
+        reasons = look_up(known_as, self.state_of(url).visited, "refused")
+        return next((reason for reason in reasons.values() if reason), None)
 
     def first_link(self, url: str) -> Found | None:
         """The first link to the URL that counted, by round and depth."""
@@ -78,7 +90,7 @@ class Evidence:
             rows = [
                 row
                 for path in manifest.files[layout.LINKS]
-                for row in _rows(path, "target_fingerprint", fingerprint_url(url))
+                for row in _rows(path, "target_fingerprint", self.identities(url))
             ]
             if rows:
                 return Found(manifest.round, min(rows, key=lambda row: int(row["depth"])))
@@ -107,16 +119,16 @@ def _column(path: str, column: str) -> list[np.ndarray]:
         return [file.read_row_group(group, [column])[column].to_numpy() for group in groups]
 
 
-def _rows(path: str, column: str, fingerprint: int) -> list[Row]:
-    """The rows with a fingerprint. Only their row groups are read beyond that column."""
+def _rows(path: str, column: str, identities: tuple[int, ...]) -> list[Row]:
+    """The rows with one of these fingerprints. Only their row groups are read whole."""
     found: list[Row] = []
     for group, known in enumerate(_column(path, column)):
-        places = np.flatnonzero(known == np.uint64(fingerprint))
+        places = np.flatnonzero(np.isin(known, np.array(identities, np.uint64)))
         if len(places):
             with storage.open_input(path) as source:
                 found += pq.ParquetFile(source).read_row_group(group).take(places).to_pylist()
     return found
 
 
-def _first_row(paths: tuple[str, ...], column: str, fingerprint: int) -> Row | None:
-    return next((row for path in paths for row in _rows(path, column, fingerprint)), None)
+def _first_row(paths: tuple[str, ...], column: str, identities: tuple[int, ...]) -> Row | None:
+    return next((row for path in paths for row in _rows(path, column, identities)), None)

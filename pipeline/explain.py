@@ -11,6 +11,7 @@ from pipeline.lean import import_beam_lean
 from pipeline.manifest import read_manifests, state_from_dict
 from pipeline.options import Settings, UsageError
 from pipeline.seeds import seeds_of
+from transforms.canonical import Canonical
 from transforms.hosts import HostRecord
 from transforms.robots import product_token
 from transforms.robots_cache import RULES, access, rules_of
@@ -20,13 +21,16 @@ from transforms.urls import origin_of, parse_seed
 Line = tuple[str, str]
 
 
-def print_explanation(base: str, text: str) -> None:
-    for label, value in explain(base, text):
+def print_explanation(base: str, text: str, deny: str = "") -> None:
+    for label, value in explain(base, text, deny):
         print(f"  {label:<14} {value}")
 
 
-def explain(base: str, text: str) -> Iterator[Line]:
-    """Label and text, a line each. Raises UsageError for no crawl, or no URL."""
+def explain(base: str, text: str, deny: str = "") -> Iterator[Line]:
+    """Label and text, a line each. `deny` is the file of --deny.
+
+    Raises UsageError for no crawl, or no URL.
+    """
     document = read_crawl_file(base)
     if document is None:
         raise UsageError(f"{base} holds no crawl (no crawl.json)")
@@ -35,9 +39,11 @@ def explain(base: str, text: str) -> Iterator[Line]:
         raise UsageError(f"{text!r} is no http or https URL")
     manifests = read_manifests(base)
     start = tuple(state_from_dict(base, state) for state in document["start"])
-    evidence = Evidence(manifests, manifests[-1].states if manifests else start)
-    settings = Settings.of(seeds_of(start), **document["settings"])
+    settings = Settings.of(seeds_of(start), deny=deny, **document["settings"])
+    canonical = Canonical(settings.tell_apart)
+    evidence = Evidence(manifests, manifests[-1].states if manifests else start, canonical)
     yield "URL", url
+    yield "canonical key", canonical.key(url)
     yield from origin_lines(evidence, url)
     yield from filter_lines(evidence, settings, url)
     yield from robots_lines(evidence, settings, url)
@@ -73,7 +79,7 @@ def origin_lines(evidence: Evidence, url: str) -> Iterator[Line]:
 
 
 def filter_lines(evidence: Evidence, settings: Settings, url: str) -> Iterator[Line]:
-    """What the filters say of the URL today."""
+    """What the filters say of the URL today: all together, and each by itself."""
     import_beam_lean()  # the stages stand on it
     from pipeline.stages import stages_of
     from transforms.filter import UrlFilter
@@ -81,6 +87,8 @@ def filter_lines(evidence: Evidence, settings: Settings, url: str) -> Iterator[L
     wanted = UrlFilter(stages_of(settings, 1, None).filter, evidence.state_of(url).scope)
     reason = wanted.refusal(url)
     yield "filters", f"refused: {reason}" if reason else "admitted"
+    for row, refused in wanted.verdicts(url):
+        yield "", f"{row.reason:<12} {'refuses' if refused else 'passes '}  ({row.refuses})"
 
 
 def robots_lines(evidence: Evidence, settings: Settings, url: str) -> Iterator[Line]:
@@ -105,7 +113,7 @@ def fate_lines(evidence: Evidence, url: str) -> Iterator[Line]:
     """Each fetch that ended, or why there was none yet."""
     fetches = evidence.fetches(url)
     for found in fetches:
-        yield from fetch_lines(found)
+        yield from fetch_lines(found, url)
     if fetches:
         return
     if evidence.waiting(url) is not None:
@@ -120,12 +128,13 @@ def fate_lines(evidence: Evidence, url: str) -> Iterator[Line]:
         yield "fate", "unknown to this crawl"
 
 
-def fetch_lines(found: Found) -> Iterator[Line]:
+def fetch_lines(found: Found, url: str) -> Iterator[Line]:
     row = found.row
     status = f", HTTP {row['status']}" if row["status"] else ""
     when = row["fetched_at"].strftime("%Y-%m-%dT%H:%M:%SZ")
     yield "fate", f"{row['outcome']}{status}, fetched {when} in round {found.round}"
     details: list[tuple[str, Any]] = [
+        ("fetched as", row["url"] != url and row["url"]),
         ("error", row["error"]),
         ("redirects to", row["redirect_to"]),
         ("duplicate of", row["duplicate_of"]),

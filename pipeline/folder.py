@@ -23,6 +23,7 @@ from pipeline.manifest import (
 from pipeline.options import OPTIONS, Settings, UsageError
 from pipeline.seeds import seed_states, seeds_of
 from transforms import layout, storage
+from transforms.canonical import OPTIONAL, Canonical
 from transforms.records import ShardState
 
 FORMAT = 1
@@ -54,7 +55,7 @@ def open_crawl(settings: Settings, given: dict[str, Any]) -> Crawl:
             raise UsageError(f"no seeds: name a URL or --input-file ({base} holds no crawl yet)")
         refuse_foreign(base)
         sweep_unstarted(base)
-        states = seed_states(base, settings.seeds, settings.shards)
+        states = seed_states(base, settings.seeds, settings.shards, Canonical(settings.tell_apart))
         storage.make_durable(p for s in states for p in (*s.frontier, *s.visited))
         publish(layout.crawl_file(base), crawl_document(base, settings, states))
         return Crawl(settings, states, None)
@@ -77,7 +78,9 @@ def going_on(
                 f"{flag} was {_shown(stored[option.name])} when the crawl in {settings.out} began, "
                 f"and its state depends on it; leave {flag} out, or choose another --out"
             )
-    new = [url for url in settings.seeds if url not in set(seeds)]
+    key = Canonical(stored.get("tell_apart", ())).key
+    known = {key(url) for url in seeds}
+    new = [url for url in settings.seeds if key(url) not in known]
     if new:
         raise UsageError(
             f"{new[0]} is not among the seeds with which the crawl in {settings.out} began; "
@@ -100,7 +103,10 @@ def read_crawl_file(base: str) -> dict[str, Any] | None:
         document: dict[str, Any] = json.loads(storage.read_bytes(path))
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}, this version reads {FORMAT}")
-        document["settings"], document["start"]
+        # A crawl from before there were canonical keys knows its URLs to the letter.
+        before = {option.name: option.default for option in FIXED} | {"tell_apart": OPTIONAL}
+        document["settings"] = before | document["settings"]
+        document["start"]
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{path} is no crawl's; choose another --out") from None
     return document

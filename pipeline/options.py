@@ -11,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from transforms.canonical import OPTIONAL
+from transforms.shape import BY_SHAPE
+
 VERSION = "0.1.0"
 USER_AGENT = f"beamcrawl/{VERSION}"
 
@@ -79,6 +82,20 @@ def pattern(text: str) -> str:
     return text
 
 
+def canonical_rule(text: str) -> str:
+    """The name of a rule of canonical keys that can be turned off."""
+    if text not in OPTIONAL:
+        raise ValueError(f"{text!r} is not a rule that can be off: {', '.join(OPTIONAL)}")
+    return text
+
+
+def lifted_reason(text: str) -> str:
+    """The reason of a filter that can be lifted."""
+    if text not in BY_SHAPE:
+        raise ValueError(f"{text!r} is not a filter that can be lifted: {', '.join(BY_SHAPE)}")
+    return text
+
+
 def header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or "\n" in value:
@@ -128,6 +145,14 @@ OPTIONS = (
     Option("--near-duplicates", False, None, "", "say of each page which earlier one has nearly "
            "its text; nothing is dropped for it", "it takes a tenth of the CPU time", fixed=True,
            shown="off"),
+    Option("--allow", (), lifted_reason, "REASON", "refuse no URL for this: "
+           + ", ".join(BY_SHAPE), "these are files that are no pages, and traps", many=True,
+           fixed=True),
+    Option("--deny", "", str, "FILE", "refuse the hosts in this file, with all below them, and "
+           "what its /regular expressions/ find, one a line; read anew for each job, which is a "
+           "round or --depths-per-job of them", ""),
+    Option("--tell-apart", (), canonical_rule, "RULE", "let two URLs be two that differ in this "
+           "alone: " + ", ".join(OPTIONAL), "one page has many spellings", many=True, fixed=True),
     Option("-c --concurrency", 64, at_least(1), "N", "connections open at once, per fetcher",
            "enough for 64 hosts at a time; more hosts take more"),
     Option("--delay", 1.0, duration, "TIME", "least gap between the end of a response and the "
@@ -193,6 +218,9 @@ class Settings:
     exclude: tuple[str, ...]
     duplicates: str
     near_duplicates: bool
+    allow: tuple[str, ...]
+    deny: str
+    tell_apart: tuple[str, ...]
     concurrency: int
     delay: float
     adaptive: float

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipeline.options import UsageError
 from transforms import layout, storage
+from transforms.canonical import ALL_RULES, Canonical
 from transforms.fingerprints import fingerprint_url, shard_of_host
 from transforms.frontier import write_frontier
 from transforms.records import ShardState
@@ -27,7 +28,7 @@ def read_seeds(given: Iterable[str], input_file: str | None) -> tuple[str, ...]:
     if input_file:
         lines += [
             (text, f" ({input_file}, line {number})")
-            for number, line in enumerate(_read_lines(input_file), 1)
+            for number, line in enumerate(read_lines(input_file, "seeds"), 1)
             if (text := line.split(" #", 1)[0].strip()) and not text.startswith("#")
         ]
     seeds: dict[str, None] = {}
@@ -39,7 +40,8 @@ def read_seeds(given: Iterable[str], input_file: str | None) -> tuple[str, ...]:
     return tuple(seeds)
 
 
-def _read_lines(path: str) -> list[str]:
+def read_lines(path: str, what: str) -> list[str]:
+    """The lines of a file that a person names. Raises UsageError when it can not be read."""
     try:
         if path == "-":
             data = sys.stdin.buffer.read()
@@ -49,14 +51,23 @@ def _read_lines(path: str) -> list[str]:
         else:
             data = storage.read_bytes(path)
     except OSError as error:
-        raise UsageError(f"cannot read seeds from {path}: {error.strerror or error}") from None
+        raise UsageError(f"cannot read {what} from {path}: {error.strerror or error}") from None
     return data.decode("utf-8-sig", "replace").splitlines()
 
 
-def seed_states(base: str, seeds: Iterable[str], shards: int) -> tuple[ShardState, ...]:
+def first_of_each_key(urls: Iterable[str], canonical: Canonical) -> list[str]:
+    first: dict[str, str] = {}
+    for url in urls:
+        first.setdefault(canonical.key(url), url)
+    return list(first.values())
+
+
+def seed_states(
+    base: str, seeds: Iterable[str], shards: int, canonical: Canonical = ALL_RULES
+) -> tuple[ShardState, ...]:
     """The states that round 0 reads. Writes the first frontier, and marks it visited."""
     by_shard: dict[int, list[str]] = defaultdict(list)
-    for url in seeds:
+    for url in first_of_each_key(seeds, canonical):
         by_shard[shard_of_host(host_of(url), shards)].append(url)
     states = []
     for shard in range(shards):
@@ -64,7 +75,7 @@ def seed_states(base: str, seeds: Iterable[str], shards: int) -> tuple[ShardStat
         if not urls:
             states.append(ShardState(shard, 0, opening=True))
             continue
-        table = seed_table(urls)
+        table = seed_table(urls, canonical)
         visited = layout.shard_file(base, layout.VISITED, 0, shard, shards, "seeds")
         refused = words([None] * len(urls))
         write_run(visited, pa.table([table["fingerprint"], refused], schema=VISITED))
@@ -84,10 +95,10 @@ def seed_states(base: str, seeds: Iterable[str], shards: int) -> tuple[ShardStat
     return tuple(states)
 
 
-def seed_table(urls: list[str]) -> pa.Table:
+def seed_table(urls: list[str], canonical: Canonical = ALL_RULES) -> pa.Table:
     columns = [
         urls,
-        pa.array([fingerprint_url(url) for url in urls], pa.uint64()),
+        pa.array([fingerprint_url(url, canonical) for url in urls], pa.uint64()),
         words(host_of(url) for url in urls),
         pa.array([0] * len(urls), pa.int32()),
         [""] * len(urls),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
+from pipeline.deny import read_deny
 from pipeline.options import VERSION, Settings
 from transforms.archive import ArchiveStage
+from transforms.canonical import Canonical
 from transforms.fetch import FetchStage
 from transforms.filter import FilterRules
 from transforms.pace import PacePolicy
 from transforms.robots import product_token
+from transforms.shape import horizon_at
 from transforms.slot_fetcher import SlotPolicy
 from transforms.slot_rows import Budget
 from transforms.transport import FetchPolicy
@@ -75,7 +79,16 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
     }
     archive = ArchiveStage(settings.out, tuple((k, v) for k, v in description.items() if v))
     agent = product_token(settings.user_agent) if settings.robots else ""
-    rules = FilterRules(settings.scope, settings.seeds, settings.include, settings.exclude)
+    rules = FilterRules(
+        settings.scope,
+        settings.seeds,
+        settings.include,
+        settings.exclude,
+        Canonical(settings.tell_apart),
+        settings.allow,
+        read_deny(settings.deny),
+        horizon_at(time.time()),
+    )
     return Stages(
         base=settings.out,
         shards=settings.shards,

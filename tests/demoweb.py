@@ -111,7 +111,7 @@ SITES: dict[str, dict[str, Place]] = {
             "A page is a place. Its links are doors, and most of them are open.",
             *("/topics/", "/tale", "/loop/a", "/list?page=1", "/private/", "/private/open"),
             *("/moved", "/elsewhere", "/chain/1", "/ring/1", "/missing", "/failing", "/busy"),
-            *("/slow", "/empty", "/big", "/picture.png", "/paper.pdf", "/korean", "/japanese"),
+            *("/slow", "/empty", "/big", "/picture", "/paper", "/korean", "/japanese"),
             *("/broken", "/base/", "/refresh", "/frames", "/inline", "/map", "/book/1"),
             *("/counted?visit=9", "/counted?visit=10", "/gone"),
             *(f"http://{ARCHIVE}/", "http://out-of-scope.invalid/lost"),
@@ -158,8 +158,8 @@ SITES: dict[str, dict[str, Place]] = {
         ),
         "/empty": document(b"", "text/html", records.PAGE),
         "/big": document(b"A line among many.\n" * 300_000, "text/html", records.TOO_LARGE),
-        "/picture.png": document(b"\x89PNG\r\n\x1a\n", "image/png", records.UNSUPPORTED_TYPE),
-        "/paper.pdf": document(b"%PDF-1.7\n", "application/pdf", records.UNSUPPORTED_TYPE),
+        "/picture": document(b"\x89PNG\r\n\x1a\n", "image/png", records.UNSUPPORTED_TYPE),
+        "/paper": document(b"%PDF-1.7\n", "application/pdf", records.UNSUPPORTED_TYPE),
         # WHATWG URL: a path is UTF-8 always, a query is in the encoding of its page.
         "/korean": page(
             "한글",

@@ -22,7 +22,7 @@ from tests.samples import (
 from transforms import dedup_url
 from transforms.dedup_url import DedupUrls, frontier_rows, nothing_taken, reconsider, unseen
 from transforms.filter import FilterRules, UrlFilter
-from transforms.fingerprints import fingerprint_url
+from transforms.fingerprints import fingerprint_url, fingerprint_written
 from transforms.hosts import HostRecord, read_hosts, write_hosts
 from transforms.records import (
     PAGE,
@@ -338,7 +338,12 @@ def test_reconsider_judges_by_all_rules_and_changes_nothing_else():
     judged = reconsider(held, wanted)
     assert judged.schema == CANDIDATES
     assert judged["refused"].to_pylist() == [None, "scope", "excluded"]
-    assert judged.drop_columns("refused").equals(held.drop_columns("refused"))
+    assert judged["fingerprint"].to_pylist() == [
+        *held["fingerprint"].to_pylist()[:2],
+        fingerprint_written(MOVED + "out"),
+    ]
+    judgement = ["refused", "fingerprint"]
+    assert judged.drop_columns(judgement).equals(held.drop_columns(judgement))
     assert reconsider(held.slice(0, 0), wanted).equals(CANDIDATES.empty_table())
 
 

@@ -11,6 +11,7 @@ from pipeline.explain import explain, why_waiting
 from pipeline.options import UsageError
 from tests.crawling import run_crawl
 from tests.webserver import Answer, Request, serve
+from transforms.filter import FILTERS
 from transforms.hosts import HostRecord
 
 HOST = "127.0.0.71"
@@ -72,6 +73,23 @@ def test_explain_gives_every_url_its_reasons(crawled, path, found, filters, robo
     assert said["filters"] == filters
     assert said["robots.txt"].startswith(robots)
     assert re.match(fate, said["fate"])
+
+
+def test_explain_finds_a_url_by_its_canonical_key(crawled):
+    said = lines(crawled, "/a?utm_source=mail")
+    assert said["URL"] == "/a?utm_source=mail"
+    assert said["canonical key"] == said["fetched as"] == "/a"
+    assert said["fate"].startswith("page, HTTP 200")
+
+
+def test_explain_gives_the_verdict_of_each_filter(crawled):
+    out, site = crawled
+    told = [value for _, value in explain(out, site + "/logout")]
+    refusing = [line.split()[0] for line in told if " refuses " in line]
+    assert refusing == ["excluded"]
+    assert [line.split()[0] for line in told if " passes " in line or " refuses " in line] == [
+        row.reason for row in FILTERS
+    ]
 
 
 def test_explain_tells_what_a_page_is_a_duplicate_of(crawled):

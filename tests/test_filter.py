@@ -13,6 +13,7 @@ from tests.samples import SLOT, make_page, make_waiting, pipeline_of_stage
 from tests.webserver import Answer, Request, serve
 from transforms import filter as filter_
 from transforms.filter import (
+    DENIED,
     EXCLUDED,
     NOFOLLOW,
     NOT_INCLUDED,
@@ -27,6 +28,7 @@ from transforms.filter import (
     scope_key,
 )
 from transforms.records import NOFOLLOW_MARK, Link
+from transforms.shape import BY_SHAPE
 
 SEED = "https://docs.example.co.uk/guide/start.html?v=1"
 
@@ -109,7 +111,8 @@ def test_scope_decides_what_belongs(url, scopes):
         ("prefix", "http://a.example:81/d/", "http://a.example/d/x", False),  # another server
         ("prefix", "http://a.example:81/d/", "https://a.example:81/d/x", True),
         ("prefix", "http://a.example/", "http://a.example/any/where", True),
-        ("page", "http://a.example/x", "http://a.example/x?", False),
+        ("page", "http://a.example/x", "http://a.example/x?", True),  # by their canonical keys
+        ("page", "http://a.example/x", "http://a.example/x?y", False),
         ("host", "http://user@a.example/", "http://a.example/", True),
     ],
 )
@@ -131,7 +134,7 @@ def test_scope_is_the_same_for_http_and_https(scope, seed, url):
 def test_refusals_come_in_the_order_of_the_list():
     rules = FilterRules("host", ("http://a.example/",), include=("/in",), exclude=("/out",))
     filter_of = UrlFilter(rules)
-    assert REASONS == (NOFOLLOW, SCHEME, SCOPE, EXCLUDED, NOT_INCLUDED)
+    assert (NOFOLLOW, SCHEME, SCOPE, *BY_SHAPE, DENIED, EXCLUDED, NOT_INCLUDED) == REASONS
     assert [
         filter_of.refusal(url)
         for url in (
@@ -146,12 +149,13 @@ def test_refusals_come_in_the_order_of_the_list():
 
 
 def test_include_and_exclude_are_searched_in_the_whole_url():
-    rules = FilterRules("any", (), include=("^https:", r"\?q="), exclude=(r"\.pdf$", "//ads[.]"))
+    excluded = (r"\.html$", "//ads[.]")
+    rules = FilterRules("any", (), include=("^https:", r"\?q="), exclude=excluded)
     filter_of = UrlFilter(rules)
     assert filter_of.refusal("https://a.example/") is None
     assert filter_of.refusal("http://a.example/?q=1") is None
     assert filter_of.refusal("http://a.example/") == NOT_INCLUDED
-    assert filter_of.refusal("https://a.example/x.pdf") == EXCLUDED
+    assert filter_of.refusal("https://a.example/x.html") == EXCLUDED
     assert filter_of.refusal("https://ads.example/") == EXCLUDED
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transforms import fingerprints
 from transforms.fingerprints import (
     fingerprint_content,
     fingerprint_url,
+    fingerprint_written,
     shard_of_content,
     shard_of_host,
     shard_of_url,
@@ -42,6 +45,21 @@ def test_fingerprint_url_is_64_bits_whatever_the_text(url):
 
 def test_fingerprint_url_of_lone_surrogates_does_not_raise():
     assert fingerprint_url("http://a.example/\udcff") != fingerprint_url("http://a.example/")
+
+
+@given(st.text())
+def test_fingerprint_written_is_never_that_of_a_key(url):
+    assert fingerprint_written(url) != fingerprint_url(url)
+
+
+def test_docstring_tells_the_odds_of_a_collision():
+    def pairs(urls: int) -> float:
+        return urls * (urls - 1) / 2**65
+
+    said = " ".join((fingerprints.__doc__ or "").split())
+    assert f"chance of {-100 * math.expm1(-pairs(10**9)):.1f} %" in said
+    assert f"about {pairs(10**11):.0f} pairs do" in said
+    assert f"one URL in {10**11 / pairs(10**11) / 1e6:.0f} million" in said
 
 
 def test_fingerprint_content_of_nothing_is_0():

@@ -20,6 +20,7 @@ from pipeline.manifest import publish, summarize, to_json
 from pipeline.options import Settings, UsageError
 from tests.samples import NOTHING_SETTLED, make_result
 from transforms import layout
+from transforms.canonical import OPTIONAL
 from transforms.records import PAGE, ShardState, WarcFile
 
 SEEDS = ("http://a.example/", "http://b.example/x", "http://c.example/")
@@ -67,6 +68,17 @@ def test_open_crawl_goes_on_from_the_last_manifest(tmp_path):
     opened = open_crawl(settings(base), {})
     assert opened.last == manifest
     assert opened.states == manifest.states
+
+
+def test_crawl_from_before_canonical_keys_goes_on_with_urls_to_the_letter(tmp_path):
+    open_crawl(settings(tmp_path, *SEEDS), {})
+    path = tmp_path / "crawl.json"
+    document = json.loads(path.read_bytes())
+    for name in ("tell_apart", "allow"):
+        del document["settings"][name]
+    path.write_text(json.dumps(document))
+    went_on = open_crawl(settings(tmp_path), {}).settings
+    assert (went_on.tell_apart, went_on.allow) == (OPTIONAL, ())
 
 
 def test_open_crawl_without_seeds_says_what_to_name(tmp_path):

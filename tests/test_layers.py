@@ -28,7 +28,8 @@ def test_transforms_never_import_the_job(path):
 
 @pytest.mark.parametrize(
     "name",
-    ["html", "urls", "charset", "refresh", "robots", "robots_cache", "robots_meta", "scheduler",
+    ["canonical", "shape", "deny",
+     "html", "urls", "charset", "refresh", "robots", "robots_cache", "robots_meta", "scheduler",
      "pace", "frontier", "runs", "storage", "transport_curl", "slot_fetcher", "outcome"],
 )  # fmt: skip
 def test_rules_do_without_beam(name):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pipeline.depth import CrawlDepth
 from pipeline.options import options_table
-from transforms.filter import REASONS
+from transforms.canonical import rules_table
+from transforms.filter import REASONS, reasons_table
 from transforms.records import OUTCOMES
 from transforms.soft_404 import NOTES
 
@@ -15,6 +16,14 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 def test_readme_has_the_options_as_they_are():
     assert options_table() in README
+
+
+def test_readme_has_the_rules_of_canonical_keys_as_they_are():
+    assert rules_table() in README
+
+
+def test_readme_has_the_reasons_of_refusals_as_they_are():
+    assert reasons_table() in README
 
 
 def test_readme_names_the_steps_in_the_order_of_the_graph():

@@ -61,10 +61,15 @@ def frontier_rows(candidates: pa.Table) -> pa.Table:
 
 def reconsider(held: pa.Table, wanted: UrlFilter) -> pa.Table:
     """Candidates that the scope refused, judged anew by a scope that may have grown."""
-    refused = words(wanted.refusal(url) for url in held["url"].to_pylist())
-    return held.set_column(
-        CANDIDATES.get_field_index("refused"), CANDIDATES.field("refused"), refused
-    )
+    urls = held["url"].to_pylist()
+    refused = [wanted.refusal(url) for url in urls]
+    known_as = [wanted.identity(url, reason) for url, reason in zip(urls, refused, strict=True)]
+    for name, column in (
+        ("refused", words(refused)),
+        ("fingerprint", pa.array(known_as, pa.uint64())),
+    ):
+        held = held.set_column(CANDIDATES.get_field_index(name), CANDIDATES.field(name), column)
+    return held
 
 
 def nothing_taken(state: ShardState) -> SlotReport:

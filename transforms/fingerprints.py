@@ -1,6 +1,10 @@
 """Fingerprints: a URL's, a content's, and the shard that a host's hash falls on.
 
-All are XXH3, 64 bits, seed 0: the same on every machine and in every run.
+All are XXH3, 64 bits: the same on every machine and in every run.
+
+A URL whose fingerprint another had first is never fetched. By the birthday bound,
+n(n-1)/2^65 pairs of n fingerprints collide: of 1 billion URLs any two do with a chance
+of 2.7 %; of 100 billion about 271 pairs do, one URL in 369 million.
 """
 
 from __future__ import annotations
@@ -9,16 +13,27 @@ from functools import lru_cache
 
 from xxhash import xxh3_64_intdigest
 
+from transforms.canonical import ALL_RULES, Canonical
 from transforms.urls import host_of
 
 
-def fingerprint_url(url: str) -> int:
-    """The identity of a URL, as an unsigned 64-bit number.
+def fingerprint_url(url: str, canonical: Canonical = ALL_RULES) -> int:
+    """The identity of a URL, as an unsigned 64-bit number: that of its canonical key.
 
-    >>> fingerprint_url("http://example.com/") == fingerprint_url("http://example.com/a")
-    False
+    >>> fingerprint_url("http://example.com/?") == fingerprint_url("http://example.com/")
+    True
     """
-    return xxh3_64_intdigest(url.encode("utf-8", "surrogatepass"))
+    return xxh3_64_intdigest(canonical.key(url).encode("utf-8", "surrogatepass"))
+
+
+def fingerprint_written(url: str) -> int:
+    """The identity of a URL to the letter, which is never that of a key.
+
+    It is for a URL that may not stand for all that share its key: one that a person's
+    pattern refused, and one that its own key redirects to. Fetched as `/x?sid=1`, a page
+    may send on to `/x`; were that the URL just fetched, nobody would ever see it.
+    """
+    return xxh3_64_intdigest(url.encode("utf-8", "surrogatepass"), seed=1)
 
 
 def fingerprint_content(body: bytes) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -18,8 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from transforms import layout, storage
+from transforms.canonical import ALL_RULES, Canonical
 from transforms.dedup_content import ContentSeen
-from transforms.fingerprints import fingerprint_url, shard_of_content, shard_of_url
+from transforms.filter import BY_PATTERN
+from transforms.fingerprints import (
+    fingerprint_url,
+    fingerprint_written,
+    shard_of_content,
+    shard_of_url,
+)
 from transforms.grouping import at_the_end
 from transforms.near_duplicates import Sketched, bands_of
 from transforms.records import (
@@ -127,7 +134,7 @@ def page_table(pages: list[Page]) -> pa.Table:
     return pa.table(columns, schema=PAGES)
 
 
-def link_table(chunk: Chunk, links: np.ndarray) -> pa.Table:
+def link_table(chunk: Chunk, links: np.ndarray, canonical: Canonical = ALL_RULES) -> pa.Table:
     """LINKS rows for the given links of a chunk."""
     pages = chunk.pages
     source, source_pages = _distinct(chunk.source, links)
@@ -140,25 +147,34 @@ def link_table(chunk: Chunk, links: np.ndarray) -> pa.Table:
     is_redirect = np.array([name == "redirect" for name in kinds], bool)[kind]
     depths = np.array([pages[index].url.depth for index in source_pages], np.int32)
     seeds = np.array([pages[index].url.seed for index in source_pages], bool)
+    source_fingerprint = _fingerprints(pages[index].url.fingerprint for index in source_pages)
+    known_as = _fingerprints(fingerprint_url(url, canonical) for url in targets)
+    written = np.array([name in BY_PATTERN for name in chunk.reasons], bool)[reason]
+    for link in np.flatnonzero(is_redirect & (source_fingerprint[source] == known_as[target])):
+        written[link] |= targets[target[link]] != pages[source_pages[source[link]]].url.url
+    target_fingerprint = known_as[target]
+    if written.any():
+        to_the_letter = _fingerprints(fingerprint_written(url) for url in targets)
+        target_fingerprint = np.where(written, to_the_letter[target], target_fingerprint)
     columns = {
         "source": _dictionary(source, [pages[index].url.url for index in source_pages]),
         "target": _dictionary(target, targets),
         "kind": _dictionary(kind, kinds),
         "refused": words(chunk.reasons).take(pa.array(reason)),
         "depth": depths[source] + ~is_redirect,
-        "source_fingerprint": np.array(
-            [pages[index].url.fingerprint for index in source_pages], np.uint64
-        )[source],
-        "target_fingerprint": np.array([fingerprint_url(url) for url in targets], np.uint64)[
-            target
-        ],
+        "source_fingerprint": source_fingerprint[source],
+        "target_fingerprint": target_fingerprint,
         "seed": is_redirect & seeds[source],
     }
     return pa.table(columns, schema=LINKS)
 
 
 def write_links(
-    base: str, chunk: Chunk, shards: np.ndarray, numbers: list[int]
+    base: str,
+    chunk: Chunk,
+    shards: np.ndarray,
+    numbers: list[int],
+    canonical: Canonical = ALL_RULES,
 ) -> dict[int, LinkPart]:
     """Write a chunk's links, one row group for each shard that has any. `shards` is the
     shard of each page.
@@ -182,7 +198,7 @@ def write_links(
         for shard in numbers:
             links = np.flatnonzero(shard_of_link == shard)
             if len(links):
-                table = link_table(chunk, links)
+                table = link_table(chunk, links, canonical)
                 writer.write_table(table, row_group_size=max(1, len(links)))
                 parts[shard] = LinkPart(path, len(parts), len(links))
     return parts
@@ -194,15 +210,22 @@ def _distinct(indices: array[int], links: np.ndarray) -> tuple[np.ndarray, list[
     return places.astype(np.int32), distinct.tolist()
 
 
+def _fingerprints(values: Iterable[int]) -> np.ndarray:
+    return np.fromiter(values, np.uint64)
+
+
 def _dictionary(indices: np.ndarray, values: list[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string()))
 
 
 class _RecordPages(beam.DoFn):  # type: ignore[misc]
-    def __init__(self, base: str, shards: int, duplicates: str) -> None:
+    def __init__(
+        self, base: str, shards: int, duplicates: str, canonical: Canonical = ALL_RULES
+    ) -> None:
         self.base = base
         self.shards = shards
         self.duplicates = duplicates
+        self.canonical = canonical
 
     def start_bundle(self) -> None:
         self.chunk: Chunk | None = None
@@ -231,7 +254,9 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
         self.written += 1
         shards = np.array([shard_of_url(page.url.url, self.shards) for page in chunk.pages])
         numbers = np.unique(shards).tolist()
-        parts = write_links(self.base, chunk, shards, numbers) if chunk.target else {}
+        parts = {}
+        if chunk.target:
+            parts = write_links(self.base, chunk, shards, numbers, self.canonical)
         contents: dict[int, list[ContentSeen]] = defaultdict(list)
         sketches: dict[int, list[Sketched]] = defaultdict(list)
         for page, shard in zip(chunk.pages, shards.tolist(), strict=True):
@@ -265,12 +290,15 @@ class RecordPages(beam.PTransform):  # type: ignore[misc]
     SketchBlock); `.shards`: (shard, PageBlock or LinkPart).
     """
 
-    def __init__(self, base: str, shards: int, duplicates: str = BODY) -> None:
+    def __init__(
+        self, base: str, shards: int, duplicates: str = BODY, canonical: Canonical = ALL_RULES
+    ) -> None:
         super().__init__()
         self.base = base
         self.shards = shards
         self.duplicates = duplicates
+        self.canonical = canonical
 
     def expand(self, pages: beam.PCollection) -> Any:
-        record = beam.ParDo(_RecordPages(self.base, self.shards, self.duplicates))
-        return pages | record.with_outputs(CONTENTS, SKETCHES, main="shards")
+        record = _RecordPages(self.base, self.shards, self.duplicates, self.canonical)
+        return pages | beam.ParDo(record).with_outputs(CONTENTS, SKETCHES, main="shards")
