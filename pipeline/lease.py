@@ -40,6 +40,7 @@ from pipeline.options import UsageError
 from transforms import gcs, layout
 
 SECONDS = 120.0  # a driver that has died holds up the next one for so long
+PATIENCE = 10.0  # seconds that a store which is away is tried for the lease; see `keep`
 
 
 class Lease:
@@ -60,19 +61,22 @@ class Lease:
         try:
             data, generation = gcs.read_at(self.path)
             found = json.loads(data)
+            holder, expires, in_order = (found[key] for key in ("holder", "expires", "in_order"))
         except FileNotFoundError:
-            generation, found = 0, {"expires": 0.0, "in_order": True}
-        left = found["expires"] - self.clock()
+            holder, expires, in_order, generation = "", 0.0, True, 0
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(f"{self.path} is no crawl's; choose another --out") from None
+        left = expires - self.clock()
         if left > 0:
             raise self._refusal(
-                f"another run is at work in {self.base} ({found['holder']}); if it has died, "
+                f"another run is at work in {self.base} ({holder}); if it has died, "
                 f"its lease ends in {math.ceil(left)}s"
             )
         try:
             self._write(generation)
         except FileExistsError:
             raise self._refusal(f"another run has just begun in {self.base}") from None
-        self.took_over = not found["in_order"]
+        self.took_over = not in_order
 
     def _refusal(self, found: str) -> UsageError:
         return UsageError(f"{found}: wait for it, or choose another --out")
@@ -107,7 +111,7 @@ class Lease:
         self.generation = gcs.write_if(self.path, data, generation, self._retry())
 
     def _retry(self) -> Any:
-        return gcs.RETRY.with_timeout(self.seconds / 3)
+        return gcs.RETRY.with_timeout(min(PATIENCE, self.seconds / 3))
 
 
 def taken_over(base: str) -> str:
@@ -123,7 +127,7 @@ def held(lease: Lease, on_lost: Callable[[str], None]) -> Iterator[Lease]:
     try:
         lease.acquire()
     except OSError as error:
-        raise UsageError(f"cannot write to {lease.base}: {error}") from None
+        raise UsageError(f"cannot work in {error}") from None
     ended = threading.Event()
     renewing = threading.Thread(target=keep, args=(lease, ended, on_lost), daemon=True)
     renewing.start()

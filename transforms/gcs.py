@@ -52,28 +52,29 @@ def told(path: str) -> Iterator[None]:
     """Raise what goes wrong with `path` as an OSError, in one line that a person can use."""
     try:
         yield
-    except exceptions.NotFound as error:
-        raise FileNotFoundError(_line(path, error)) from None
+    except exceptions.NotFound:
+        raise FileNotFoundError(f"{path}: no such file, or no such bucket") from None
     except exceptions.PreconditionFailed:
         raise FileExistsError(f"{path} was written by another") from None
     except (exceptions.Forbidden, exceptions.Unauthorized) as error:
         raise PermissionError(_line(path, error)) from None
-    except (DefaultCredentialsError, RefreshError) as error:
+    except (DefaultCredentialsError, RefreshError):
         raise PermissionError(
-            f"no Google credentials for {path} ({_first_line(error)}); run "
-            "`gcloud auth application-default login` or set GOOGLE_APPLICATION_CREDENTIALS"
+            f"{path}: no Google credentials, or none that are good; run `gcloud auth "
+            "application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
         ) from None
     except FAILURES as error:
         raise OSError(_line(path, error)) from None
 
 
 def _line(path: str, error: Exception) -> str:
-    cause = error.cause if isinstance(error, exceptions.RetryError) and error.cause else error
-    return f"{path}: {_first_line(cause)}"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    cause: Any = error.cause if isinstance(error, exceptions.RetryError) and error.cause else error
+    try:
+        answer = cause.response
+        said = f"{answer.status_code} {answer.json()['error']['message']}"
+    except (AttributeError, ValueError, KeyError, TypeError):
+        said = str(cause).strip() or type(cause).__name__
+    return f"{path}: {said.splitlines()[0]}"
 
 
 @contextmanager
