@@ -15,12 +15,13 @@ def ask(base: str) -> None:
         pass
 
 
-def withdraw(base: str) -> None:
-    storage.delete([layout.stop_file(base)])
-
-
 def is_asked(base: str) -> bool:
     return storage.exists(layout.stop_file(base))
+
+
+def withdraw(base: str) -> None:
+    if is_asked(base):
+        storage.delete([layout.stop_file(base)])
 
 
 class Watch:
