@@ -8,15 +8,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from pipeline.manifest import (
-    STATE_PATHS,
-    CommitError,
-    Manifest,
-    from_json,
-    publish,
-    summarize,
-    to_json,
-)
+from pipeline.manifest import STATE_PATHS, CommitError, Manifest, from_json, summarize, to_json
 from transforms import layout, storage
 from transforms.grouping import GroupParts, Parts
 from transforms.records import ShardResult, ShardState, WarcFile
@@ -38,7 +30,7 @@ def commit_round(
     storage.make_durable(new_files(manifest))  # a manifest must never outlive its files
     path = layout.manifest_file(base, manifest.round)
     try:
-        publish(path, to_json(base, manifest))
+        storage.publish(path, to_json(base, manifest))
     except FileExistsError:
         # A second attempt at this step finds the first one's work. Anything else is a
         # rival's round: ours never happened.

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pipeline.folder import Crawl, locked, open_crawl, sweep
+from pipeline.folder import Crawl, Hold, locked, make_void, open_crawl, sweep
 from pipeline.lean import import_beam
-from pipeline.manifest import last_manifest, read_manifests
+from pipeline.manifest import read_manifests
 from pipeline.options import Settings
 from pipeline.progress import Progress
 from pipeline.waiting import Waits, what_waits
-from transforms import layout, storage
+from transforms import stop
 
 FINISHED, FAILED, BAD_USAGE, WORK_LEFT = 0, 1, 2, 3  # exit codes
 
@@ -33,28 +35,32 @@ class Ended(NamedTuple):
 def crawl(settings: Settings, given: dict[str, Any], progress: Progress) -> Ended:
     """Run until the crawl has nothing left, or a limit, a stop or patience ends it."""
     deadline = time.time() + settings.time_limit if settings.time_limit is not None else None
-    with locked(settings.out):
-        storage.delete([layout.stop_file(settings.out)])
+    with locked(settings.out, quit_at_once) as hold:
+        stop.withdraw(settings.out)
         opened = open_crawl(settings, given)
-        sweep(opened)
+        if hold.took_over:
+            opened = make_void(opened)
+        hold.confirm()
+        sweep(opened, read_manifests(settings.out))
         with stopping_on_signals(settings.out, progress), progress.watching(opened):
-            ended = run_rounds(opened, deadline, progress)
-        storage.delete([layout.stop_file(settings.out)])
+            ended = run_rounds(opened, hold, deadline, progress)
+        stop.withdraw(settings.out)
         return ended
 
 
-def run_rounds(opened: Crawl, deadline: float | None, progress: Progress) -> Ended:
+def run_rounds(opened: Crawl, hold: Hold, deadline: float | None, progress: Progress) -> Ended:
     settings, rounds = opened.settings, 0
     while True:
         reason = why_end(opened, deadline)
         if reason:
             return Ended(*reason, opened, rounds)
-        before = opened.last.round if opened.last else -1
         run_job(opened, deadline)
-        last = last_manifest(settings.out)
-        opened = opened._replace(last=last)
-        sweep(opened, since=before + 1)
-        if last is None or last.round == before:
+        committed = read_manifests(settings.out, opened.states[0].round)
+        hold.confirm()
+        if committed:
+            opened = opened._replace(last=committed[-1])
+        sweep(opened, committed)
+        if not committed:
             reason = why_end(opened, deadline)
             if reason:  # it came while the job began
                 return Ended(*reason, opened, rounds)
@@ -64,8 +70,8 @@ def run_rounds(opened: Crawl, deadline: float | None, progress: Progress) -> End
                     WORK_LEFT, "what is left may only be asked later", opened, rounds, waits
                 )
             return Ended(FINISHED, "depth or host limit reached", opened, rounds)
-        rounds += last.round - before
-        progress.committed(read_manifests(settings.out, before + 1))
+        rounds += len(committed)
+        progress.committed(committed)
 
 
 def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
@@ -75,7 +81,7 @@ def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
         return FINISHED, "nothing left to fetch"
     if settings.limit is not None and sum(state.pages for state in states) >= settings.limit:
         return FINISHED, f"limit of {settings.limit} pages reached"
-    if storage.exists(layout.stop_file(settings.out)):
+    if stop.is_asked(settings.out):
         return WORK_LEFT, "stopped"
     if deadline is not None and time.time() >= deadline:
         return WORK_LEFT, "time limit reached"
@@ -85,25 +91,44 @@ def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
 def run_job(opened: Crawl, deadline: float | None) -> None:
     """One Beam job: as many depths as it is to hold. Raises what the job raised."""
     # Imported when a crawl runs and not before: Beam takes a while.
-    import_beam((opened.settings.out, *opened.settings.beam))
+    import_beam(opened.settings.beam)
     from pipeline.job import run_depths
 
     run_depths(opened.settings, opened.states, deadline)
 
 
+def quit_at_once(line: str) -> None:
+    """End this process from any thread. Its round could not be committed any more."""
+    print(f"beamcrawl: {line}", file=sys.stderr, flush=True)
+    os._exit(FAILED)
+
+
+def ask_to_stop(base: str, progress: Progress) -> None:
+    progress.say("stopping: what was fetched is being committed (again to quit at once)")
+    try:
+        stop.ask(base)
+    except OSError as error:
+        progress.say(f"could not ask to stop ({error}); again to quit at once")
+
+
 @contextmanager
 def stopping_on_signals(base: str, progress: Progress) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) ends the round early and commits it; a second one quits."""
+    # Not on the thread that the signal interrupts: that one may be using the same connection.
+    asking = threading.Thread(target=ask_to_stop, args=(base, progress))
 
-    def stop(number: int, frame: object) -> None:
-        if storage.exists(layout.stop_file(base)):
+    def on_signal(number: int, frame: object) -> None:
+        if asking.ident is not None:  # it was started before
             os._exit(WORK_LEFT)
-        with open(layout.stop_file(base), "wb"):
-            progress.say("stopping: what was fetched is being committed (again to quit at once)")
+        asking.start()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
+        if asking.ident is not None:
+            asking.join()  # the request is to be withdrawn after it was made
         for number, handler in before.items():
             signal.signal(number, handler)

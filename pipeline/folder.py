@@ -6,25 +6,27 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pipeline.manifest import (
     STATE_PATHS,
     Manifest,
     last_manifest,
-    publish,
-    read_manifests,
     state_from_dict,
     state_to_dict,
+    to_json,
+    void_round,
 )
 from pipeline.options import OPTIONS, Settings, UsageError
 from pipeline.seeds import seed_states, seeds_of
 from transforms import layout, storage
 from transforms.canonical import OPTIONAL, Canonical
 from transforms.records import ShardState
+from transforms.times import iso_seconds
 
 FORMAT = 1
 FIXED = tuple(option for option in OPTIONS if option.fixed)
@@ -57,7 +59,7 @@ def open_crawl(settings: Settings, given: dict[str, Any]) -> Crawl:
         sweep_unstarted(base)
         states = seed_states(base, settings.seeds, settings.shards, Canonical(settings.tell_apart))
         storage.make_durable(p for s in states for p in (*s.frontier, *s.visited))
-        publish(layout.crawl_file(base), crawl_document(base, settings, states))
+        storage.publish(layout.crawl_file(base), crawl_document(base, settings, states))
         return Crawl(settings, states, None)
     start = tuple(state_from_dict(base, state) for state in document["start"])
     settings = going_on(settings, given, document["settings"], seeds_of(start))
@@ -97,10 +99,12 @@ def _shown(value: Any) -> str:
 def read_crawl_file(base: str) -> dict[str, Any] | None:
     """What crawl.json says; None when there is none."""
     path = layout.crawl_file(base)
-    if not storage.exists(path):
+    try:
+        data = storage.read_bytes(path)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        document: dict[str, Any] = json.loads(storage.read_bytes(path))
+        document: dict[str, Any] = json.loads(data)
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}, this version reads {FORMAT}")
         # A crawl from before there were canonical keys knows its URLs to the letter.
@@ -123,14 +127,12 @@ def crawl_document(base: str, settings: Settings, states: tuple[ShardState, ...]
 
 
 def refuse_foreign(base: str) -> None:
-    if not storage.is_local(base) or not os.path.exists(base):
-        return
-    if not os.path.isdir(base):
+    if storage.is_local(base) and os.path.exists(base) and not os.path.isdir(base):
         raise UsageError(f"{base} is a file; --out wants a folder")
-    ours = {*layout.KINDS, "rounds", "lock", "STOP"}
+    ours = {*layout.KINDS, "rounds", "lock", "lease.json", "STOP"}
     foreign = sorted(
         name
-        for name in set(os.listdir(base)) - ours
+        for name in storage.names_in(base) - ours
         if not re.fullmatch(rf"crawl\.json\.\d+{re.escape(layout.TEMPORARY)}", name)
     )
     if foreign:
@@ -142,43 +144,113 @@ def refuse_foreign(base: str) -> None:
 
 def sweep_unstarted(base: str) -> None:
     """Remove what a run left that died before its crawl.json was written."""
-    for kind in layout.KINDS:
-        storage.delete(storage.list_files(f"{base}/{kind}"))
+    for found in list_kinds(base, layout.KINDS):
+        storage.delete(found)
     if storage.is_local(base) and os.path.isdir(base):
         storage.delete([f"{base}/{name}" for name in os.listdir(base) if name.endswith(".part")])
 
 
-def sweep(crawl: Crawl, since: int = 0) -> None:
-    """Remove files that no manifest names: of rounds that never happened, and, from round
-    `since` on, of attempts that did not count. Runs that were merged into others go too.
-    What rounds added to the frontier stays: it says where each URL was found first.
+def sweep(crawl: Crawl, rounds: Sequence[Manifest]) -> None:
+    """Remove files that no manifest names: of rounds that never happened, and of attempts
+    that did not count. Runs that were merged into others go too. What rounds added to the
+    frontier stays: it says where each URL was found first.
+
+    `rounds` are all up to the last, or those since the last sweep. Nothing is removed
+    beyond the round about to begin, which is as far as this run can know: see `lease`.
     """
     base, states = crawl.settings.out, crawl.states
+    coming = states[0].round
     kept = {
         path
         for kind in STATE_PATHS
         for state in (*states, *crawl.start)
         for path in getattr(state, kind)
     }
-    for manifest in read_manifests(base, since):
+    for manifest in rounds:
         kept.update(path for paths in manifest.files.values() for path in paths)
-    for kind in (layout.PAGES, layout.LINKS, layout.WARC):
-        oldest = layout.round_folder(base, kind, since)
-        found = storage.list_files(f"{base}/{kind}")
-        storage.delete([path for path in found if path >= oldest and path not in kept])
-    for kind in (layout.VISITED, layout.CONTENTS, layout.SKETCHES, layout.HOSTS):
-        found = storage.list_files(f"{base}/{kind}")
-        storage.delete([path for path in found if path not in kept])
-    future = layout.round_folder(base, layout.FRONTIER, states[0].round)
-    for path in storage.list_files(f"{base}/{layout.FRONTIER}"):
+    since = rounds[0].round if rounds else coming
+    tables = (layout.PAGES, layout.LINKS, layout.WARC)
+    runs = (layout.VISITED, layout.CONTENTS, layout.SKETCHES, layout.HOSTS)
+    found = list_kinds(base, tables, since, coming) + list_kinds(base, runs, 0, coming)
+    orphans = [path for paths in found for path in paths if path not in kept]
+    [frontier] = list_kinds(base, (layout.FRONTIER,), 0, coming + 1)
+    future = layout.round_folder(base, layout.FRONTIER, coming)
+    barren = tuple(
+        layout.round_folder(base, layout.FRONTIER, manifest.round + 1) + "/"
+        for manifest in rounds
+        if not manifest.counts["discovered"]
+    )
+    for path in frontier:
         passing = ".rest-" in path or ".held." in path or path.endswith(layout.TEMPORARY)
-        if path not in kept and (passing or path >= future):
-            storage.delete([path])
+        if path not in kept and (passing or path >= future or path.startswith(barren)):
+            orphans.append(path)
+    storage.delete(orphans)
+
+
+def list_kinds(
+    base: str, kinds: Sequence[str], first: int = 0, last: int | None = None
+) -> list[list[str]]:
+    """The files of each kind, from round `first` to round `last`, both included."""
+
+    def files(kind: str) -> list[str]:
+        until = "" if last is None else layout.round_folder(base, kind, last + 1)
+        start = layout.round_folder(base, kind, first) if first else ""
+        return storage.list_files(f"{base}/{kind}", start, until)
+
+    return storage.side_by_side(base, files, kinds)
+
+
+def make_void(crawl: Crawl) -> Crawl:
+    """Commit the round about to begin as one in which nothing happens: see `lease`."""
+    base = crawl.settings.out
+    while True:
+        manifest = void_round(crawl.states[0].round, crawl.states, iso_seconds(time.time()))
+        try:
+            storage.publish(layout.manifest_file(base, manifest.round), to_json(base, manifest))
+            return crawl._replace(last=manifest)
+        except FileExistsError:  # the one from whom we take over was about to commit it
+            crawl = crawl._replace(last=last_manifest(base))
+
+
+class Hold(Protocol):
+    """The right to work in a folder."""
+
+    took_over: bool  # from a run of which nobody knows whether it has ended
+
+    def confirm(self) -> None:
+        """Raises CommitError when the folder is another run's by now."""
+
+
+class Lock:
+    """A flock goes with its process: nobody has it who is not alive."""
+
+    took_over = False
+
+    def confirm(self) -> None:
+        pass
 
 
 @contextmanager
-def locked(base: str) -> Iterator[None]:
-    """Hold the folder for this run. The lock goes with the process, however it dies."""
+def locked(base: str, on_lost: Callable[[str], None]) -> Iterator[Hold]:
+    """Hold the folder for this run: by a lock, or by a lease where there are no locks.
+
+    `on_lost` is called, on another thread, with a line that says that it is another's.
+    """
+    if storage.is_local(base):
+        with locked_on_disk(base):
+            yield Lock()
+        return
+    if not re.fullmatch(r"gs://[^/]+(/[^/]+)*", base):
+        raise UsageError(f"{base}: --out wants a local folder, or gs://BUCKET/FOLDER")
+    from pipeline import lease
+
+    with lease.held(lease.Lease(base, lease.SECONDS), on_lost) as own:
+        yield own
+
+
+@contextmanager
+def locked_on_disk(base: str) -> Iterator[None]:
+    """The lock goes with the process, however it dies."""
     try:
         os.makedirs(base, exist_ok=True)
         file = open(layout.lock_file(base), "a+")  # noqa: SIM115

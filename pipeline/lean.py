@@ -53,13 +53,9 @@ def absent(*names: str) -> Iterator[None]:
 
 
 def import_beam(words: Iterable[str]) -> None:
-    """Import Beam, lean unless one of the words names a runner or a remote path."""
-    if not any(word.startswith("--runner") or _is_remote(word) for word in words):
+    """Import Beam, lean unless one of the words names a runner."""
+    if not any(word.startswith("--runner") for word in words):
         import_beam_lean()
-
-
-def _is_remote(word: str) -> bool:
-    return "://" in word and not word.startswith(("http://", "https://"))
 
 
 def import_beam_lean() -> None:

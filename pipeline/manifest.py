@@ -8,7 +8,6 @@ manifests only; a file that none names is an orphan of a round that never happen
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from transforms.records import ShardResult, ShardState, WarcFile
 
 FORMAT = 1
 OPENING_ROUNDS = 8  # redirects of seeds that are waited for before the scope is settled
+COUNTS = ("taken", "fetched", "bytes", "links", "discovered", "warc_bytes", "warc_records")
 STATE_PATHS = ("frontier", "visited", "contents", "hosts", "held", "sketches")
 
 
@@ -160,34 +160,20 @@ def state_from_dict(base: str, record: dict[str, Any]) -> ShardState:
     return ShardState(**{**record, **paths, "scope": tuple(record["scope"])})
 
 
-def publish(path: str, data: bytes) -> None:
-    """Write a file that must not be there yet, whole and durable.
-
-    Raises FileExistsError when it is: a rename would silently replace a rival's.
-    """
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = f"{path}.{os.getpid()}{layout.TEMPORARY}"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(temporary, path)
-    finally:
-        storage.remove_if_there(temporary)
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def void_round(round_: int, states: Iterable[ShardState], now: str) -> Manifest:
+    """The manifest of a round in which nothing happens, so that no one else can commit it."""
+    states = tuple(state._replace(round=round_ + 1) for state in states)
+    counts = dict.fromkeys(COUNTS, 0)
+    files: dict[str, list[str]] = {layout.PAGES: [], layout.LINKS: [], layout.WARC: []}
+    return Manifest(round_, counts, {}, {}, total(states), files, states, now)
 
 
 def read_manifests(base: str, since: int = 0) -> list[Manifest]:
     """The committed rounds from `since` on, oldest first."""
     oldest = layout.manifest_file(base, since)
-    paths = storage.list_files(layout.manifest_folder(base))
-    wanted = [path for path in paths if path.endswith(".json") and path >= oldest]
-    return [from_json(base, storage.read_bytes(path)) for path in wanted]
+    paths = storage.list_files(layout.manifest_folder(base), oldest)
+    wanted = [path for path in paths if path.endswith(".json")]
+    return [from_json(base, data) for data in storage.read_all(wanted)]
 
 
 def last_manifest(base: str) -> Manifest | None:

@@ -124,8 +124,8 @@ class Option:
 OPTIONS = (
     Option("-i --input-file", None, str, "FILE", "seeds, one a line; # begins a comment, - is "
            "standard input", "", ),
-    Option("-o --out", "./crawl", str, "DIR", "the crawl's folder: a local path or any Beam "
-           "filesystem (gs://…)", ""),
+    Option("-o --out", "./crawl", str, "DIR", "the crawl's folder: a local path, or "
+           "gs://BUCKET/FOLDER", ""),
     Option("-d --depth", None, at_least(0), "N", "stop after this depth, in links from a seed; "
            "0 fetches the seeds alone", "a site has no natural depth"),
     Option("--limit", None, at_least(1), "N", "stop after this many pages", ""),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 
-from tests import demoweb
+from tests import demoweb, gcsserver
+from tests.gcsproxy import Proxy, proxying
 from tests.webserver import WebServer
 
 
@@ -15,3 +17,36 @@ def demo_web() -> Iterator[WebServer]:
     """The demo web, fresh: its log is empty, and what fails once has yet to fail."""
     with demoweb.serve_demo() as web:
         yield web
+
+
+class Bucket(NamedTuple):
+    """An empty bucket, and the proxy through which it is reached."""
+
+    base: str  # gs://…
+    proxy: Proxy
+
+
+@pytest.fixture(scope="session")
+def gcs_server() -> Iterator[str]:
+    try:
+        gcsserver.build()
+    except gcsserver.MissingError as missing:
+        pytest.skip(str(missing))
+    with gcsserver.serving() as address:
+        yield address
+
+
+@pytest.fixture
+def bucket(gcs_server, monkeypatch, request) -> Iterator[Bucket]:
+    """Object storage, empty. What may pass is tried again at once, not after a second."""
+    from transforms import gcs
+
+    with proxying(gcs_server) as proxy:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.url)
+        monkeypatch.setattr(gcs, "RETRY", gcs.RETRY.with_delay(0.01, 0.05).with_timeout(5.0))
+        gcs.client.cache_clear()
+        name = f"bucket-{abs(hash(request.node.nodeid)):x}"
+        gcs.client().create_bucket(name)
+        proxy.log.clear()
+        yield Bucket(f"gs://{name}", proxy)
+        gcs.client.cache_clear()

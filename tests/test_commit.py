@@ -113,10 +113,12 @@ def test_commit_round_that_fails_is_one_line_for_a_person(tmp_path):
 
 def test_commit_has_its_files_on_the_disk_before_the_manifest(tmp_path, monkeypatch):
     calls = []
-    publish = commit.publish
+    publish = commit.storage.publish
     monkeypatch.setattr(commit.storage, "make_durable", lambda paths: calls.append(sorted(paths)))
     monkeypatch.setattr(
-        commit, "publish", lambda path, data: (calls.append("publish"), publish(path, data))
+        commit.storage,
+        "publish",
+        lambda path, data: (calls.append("publish"), publish(path, data)),
     )
     base = str(tmp_path)
     pages = f"{base}/pages/round=00000/shard-00000-of-00001.parquet"

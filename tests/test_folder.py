@@ -16,10 +16,10 @@ from pipeline.folder import (
     refuse_foreign,
     sweep,
 )
-from pipeline.manifest import publish, summarize, to_json
+from pipeline.manifest import read_manifests, summarize, to_json
 from pipeline.options import Settings, UsageError
 from tests.samples import NOTHING_SETTLED, make_result
-from transforms import layout
+from transforms import layout, storage
 from transforms.canonical import OPTIONAL
 from transforms.records import PAGE, ShardState, WarcFile
 
@@ -64,7 +64,7 @@ def test_open_crawl_goes_on_from_the_last_manifest(tmp_path):
     base = str(tmp_path)
     open_crawl(settings(base, *SEEDS, shards=1), {"shards": 1})
     manifest = summarize(base, [make_result()], [], 1, "now")
-    publish(layout.manifest_file(base, 0), to_json(base, manifest))
+    storage.publish(layout.manifest_file(base, 0), to_json(base, manifest))
     opened = open_crawl(settings(base), {})
     assert opened.last == manifest
     assert opened.states == manifest.states
@@ -179,10 +179,14 @@ def test_refuse_foreign_of_a_file_says_so(tmp_path):
 
 def test_locked_folder_lets_in_one_after_the_other(tmp_path):
     base = str(tmp_path / "new")
-    with locked(base), pytest.raises(UsageError, match="another run is at work in"), locked(base):
+    with (
+        locked(base, print),
+        pytest.raises(UsageError, match="another run is at work in"),
+        locked(base, print),
+    ):
         pass
-    with locked(base):
-        pass
+    with locked(base, print) as lock:
+        assert not lock.took_over
 
 
 def committed(base: str, *rounds: int) -> Crawl:
@@ -214,9 +218,9 @@ def committed(base: str, *rounds: int) -> Crawl:
             discovered=1,
             fetched=1,
         )
-        result = make_result(0, round_, state=state, settled=settled)
+        result = make_result(0, round_, state=state, settled=settled, discovered=1)
         manifest = summarize(base, [result], [WarcFile(f"warc/{folder}/named", 1, 1)], 1, "now")
-        publish(layout.manifest_file(base, round_), to_json(base, manifest))
+        storage.publish(layout.manifest_file(base, round_), to_json(base, manifest))
         opened = opened._replace(last=manifest)
     return opened
 
@@ -246,9 +250,9 @@ def test_sweep_keeps_what_is_named_and_removes_the_rest(tmp_path):
         *(f"{kind}/round=00002/orphan" for kind in (layout.PAGES, layout.LINKS, layout.WARC)),
     }
     touch(tmp_path, *(kept - {"rounds/round-00000.json", "rounds/round-00001.json"}), *orphans)
-    sweep(crawl)
+    sweep(crawl, read_manifests(str(tmp_path)))
     assert below(tmp_path) == kept
-    sweep(crawl)
+    sweep(crawl, read_manifests(str(tmp_path)))
     assert below(tmp_path) == kept
 
 
@@ -258,9 +262,10 @@ def test_sweep_keeps_what_is_held_until_it_is_judged(tmp_path):
     [state] = crawl.last.states
     held = state._replace(held=(f"{tmp_path}/{waits}",))
     touch(tmp_path, waits, judged)
-    sweep(crawl._replace(last=crawl.last._replace(states=(held,))))
+    rounds = read_manifests(str(tmp_path))
+    sweep(crawl._replace(last=crawl.last._replace(states=(held,))), rounds)
     assert {name for name in below(tmp_path) if ".held." in name} == {waits}
-    sweep(crawl)
+    sweep(crawl, read_manifests(str(tmp_path)))
     assert not [name for name in below(tmp_path) if ".held." in name]
 
 
@@ -271,9 +276,9 @@ def test_sweep_since_a_round_leaves_the_rounds_before_it_alone(tmp_path):
     later = {f"{kind}/round=0000{n}/named" for kind in kinds for n in (1, 2)}
     orphans = {f"{kind}/round=0000{n}/orphan" for kind in kinds for n in (1, 2, 3)}
     touch(tmp_path, *before, *later, *orphans)
-    sweep(crawl, since=1)
+    sweep(crawl, read_manifests(str(tmp_path), since=1))
     assert {name for name in below(tmp_path) if name.startswith(kinds)} == before | later
-    sweep(crawl)
+    sweep(crawl, read_manifests(str(tmp_path)))
     assert not [name for name in below(tmp_path) if name.endswith("orphan")]
 
 
@@ -281,7 +286,7 @@ def test_sweep_of_a_crawl_that_has_just_begun_keeps_its_start(tmp_path):
     crawl = open_crawl(settings(tmp_path, *SEEDS), {})
     before = below(tmp_path)
     touch(tmp_path, "pages/round=00000/orphan", "visited/round=00000/orphan")
-    sweep(crawl)
+    sweep(crawl, read_manifests(str(tmp_path)))
     assert below(tmp_path) == before
 
 
@@ -289,5 +294,5 @@ def test_sweep_after_several_rounds_removes_the_orphans_of_each(tmp_path):
     crawl = committed(str(tmp_path), 0, 1, 2)
     orphans = {f"{kind}/round=00000/slot-00000-dead-00000" for kind in (layout.LINKS, layout.WARC)}
     touch(tmp_path, *orphans)
-    sweep(crawl)
+    sweep(crawl, read_manifests(str(tmp_path)))
     assert not below(tmp_path) & orphans

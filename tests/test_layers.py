@@ -30,14 +30,14 @@ def test_transforms_never_import_the_job(path):
     "name",
     ["canonical", "shape", "deny",
      "html", "urls", "charset", "refresh", "robots", "robots_cache", "robots_meta", "scheduler",
-     "pace", "frontier", "runs", "storage", "transport_curl", "slot_fetcher", "outcome"],
+     "pace", "frontier", "runs", "storage", "gcs", "transport_curl", "slot_fetcher", "outcome"],
 )  # fmt: skip
 def test_rules_do_without_beam(name):
     assert not {
         module
         for module in imports(ROOT / f"transforms/{name}.py")
         if module == "apache_beam" or module.startswith("apache_beam.")
-    } - ({"apache_beam.io.filesystems"} if name == "storage" else set())
+    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -17,7 +17,6 @@ from pipeline.manifest import (
     check_sums,
     from_json,
     last_manifest,
-    publish,
     read_manifests,
     state_from_dict,
     state_to_dict,
@@ -27,7 +26,7 @@ from pipeline.manifest import (
 )
 from pipeline.options import UsageError
 from tests.samples import NOTHING_SETTLED, make_result
-from transforms import layout
+from transforms import layout, storage
 from transforms.records import HTTP_ERROR, PAGE, Settled, ShardState, WarcFile
 
 NOW = "2024-01-01T00:00:00Z"
@@ -234,7 +233,7 @@ STATES = st.builds(
     *(COUNT, COUNT, PATHS, PATHS, PATHS, PATHS),
     *(COUNT, COUNT, COUNT, COUNT, COUNT),
     st.lists(st.text(max_size=5), max_size=2).map(tuple),
-    *(COUNT, st.booleans(), PATHS, PATHS),
+    *(COUNT, st.booleans(), PATHS, st.floats(0, 100), PATHS),
 )
 
 
@@ -274,7 +273,7 @@ def test_manifest_that_can_not_be_read_is_said_in_one_line(tmp_path, capsys, dat
 
 
 def test_publish_writes_the_whole_file(tmp_path):
-    publish(f"{tmp_path}/rounds/round-00000.json", b"data")
+    storage.publish(f"{tmp_path}/rounds/round-00000.json", b"data")
     assert [(p.name, p.read_bytes()) for p in (tmp_path / "rounds").iterdir()] == [
         ("round-00000.json", b"data")
     ]
@@ -284,7 +283,7 @@ def test_publish_never_overwrites(tmp_path):
     path = tmp_path / "round-00000.json"
     path.write_bytes(b"the rival's")
     with pytest.raises(FileExistsError):
-        publish(str(path), b"ours")
+        storage.publish(str(path), b"ours")
     assert path.read_bytes() == b"the rival's"
     assert os.listdir(tmp_path) == ["round-00000.json"]
 
@@ -295,7 +294,7 @@ def test_publish_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(OSError, match="No space"):
-        publish(f"{tmp_path}/round-00000.json", b"data")
+        storage.publish(f"{tmp_path}/round-00000.json", b"data")
     assert os.listdir(tmp_path) == []
 
 
@@ -304,7 +303,7 @@ def test_publish_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     link = os.link
     monkeypatch.setattr(os, "fsync", lambda number: calls.append("fsync"))
     monkeypatch.setattr(os, "link", lambda *paths: (calls.append("link"), link(*paths)))
-    publish(f"{tmp_path}/file", b"data")
+    storage.publish(f"{tmp_path}/file", b"data")
     assert calls == ["fsync", "link", "fsync"]  # the file, its name, the folder's entry
 
 
@@ -313,7 +312,7 @@ def test_read_manifests_are_those_published_oldest_first(tmp_path):
     assert (read_manifests(base), last_manifest(base)) == ([], None)
     for round_ in (10, 9, 0):
         manifest = summarize(base, [make_result(0, round_)], [], 1, NOW)
-        publish(layout.manifest_file(base, round_), to_json(base, manifest))
+        storage.publish(layout.manifest_file(base, round_), to_json(base, manifest))
     # What a run left that died while it was publishing.
     (tmp_path / "rounds" / f"round-00011.json.123{layout.TEMPORARY}").write_bytes(b"{")
     assert [manifest.round for manifest in read_manifests(base)] == [0, 9, 10]
@@ -324,7 +323,7 @@ def test_manifests_are_read_where_the_folder_was_moved_to(tmp_path):
     before, after = tmp_path / "before", tmp_path / "after"
     result = make_result(0, settled=NOTHING_SETTLED._replace(pages=f"{before}/pages/x"))
     manifest = summarize(str(before), [result], [WarcFile("warc/y", 1, 1)], 1, NOW)
-    publish(layout.manifest_file(str(before), 0), to_json(str(before), manifest))
+    storage.publish(layout.manifest_file(str(before), 0), to_json(str(before), manifest))
     before.rename(after)
     assert last_manifest(str(after)).files == {
         "pages": [f"{after}/pages/x"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 
 import pyarrow as pa
@@ -90,85 +89,11 @@ def test_make_durable_syncs_each_file(tmp_path, monkeypatch):
     assert sorted(synced) == sorted(paths)
 
 
-class _Remote(io.BytesIO):
-    """An object that is published when closed, and dropped when the block that writes it
-    raises: so does google-cloud-storage's BlobWriter.
-    """
-
-    def __init__(self, published: dict[str, bytes], path: str) -> None:
-        super().__init__()
-        self.published, self.path = published, path
-
-    def __exit__(self, kind, *_) -> None:
-        if kind is None:
-            self.published[self.path] = self.getvalue()
-        self.close()
-
-
-class _Store:
-    """As much of Beam's FileSystems as `storage` asks for."""
-
-    def __init__(self) -> None:
-        self.published: dict[str, bytes] = {}
-
-    def create(self, path: str, mime_type: str = "", compression_type: str = "auto") -> _Remote:
-        return _Remote(self.published, path)
-
-    def open(self, path: str, compression_type: str) -> io.BytesIO:
-        return io.BytesIO(self.published[path])
-
-    def exists(self, path: str) -> bool:
-        return path in self.published
-
-    def delete(self, paths: list[str]) -> None:
-        for path in paths:
-            del self.published[path]
-
-
-@pytest.fixture
-def store(monkeypatch) -> _Store:
-    made = _Store()
-    monkeypatch.setattr(storage, "_beam", lambda: made)
-    return made
-
-
-def test_remote_file_is_published_at_the_end(store):
-    path = "gs://bucket/file"
-    with storage.create(path) as file:
-        file.write(b"whole")
-        assert not storage.exists(path)
-    assert storage.read_bytes(path) == b"whole"
-    storage.delete([path])
-    assert not storage.exists(path)
-
-
-def test_remote_file_is_not_published_when_the_block_raises(store):
-    with pytest.raises(ValueError), storage.create("gs://bucket/file") as file:
-        file.write(b"half")
-        raise ValueError
-    assert store.published == {}
-
-
-def test_remote_table_is_read_back(store):
-    table = pa.table({"n": [1, 2]})
-    path = storage.write_table("gs://bucket/round=00001/t.parquet", table)
-    assert storage.read_table(path).equals(table)
-
-
-@pytest.mark.parametrize("name", ["a.warc.gz", "a.parquet", "a.json"])
-def test_files_go_through_beam_as_they_are(tmp_path, monkeypatch, name):
-    # Beam's own local filesystem stands for a remote one.
-    monkeypatch.setattr(storage, "is_local", lambda path: False)
-    path = f"{tmp_path}/{name}"
-    with storage.create(path) as file:
-        file.write(b"\x1f\x8b as it is")
-    assert (tmp_path / name).read_bytes() == b"\x1f\x8b as it is"
-    assert storage.read_bytes(path) == b"\x1f\x8b as it is"
-    assert storage.list_files(str(tmp_path)) == [path]
-    assert storage.exists(path)
-    storage.delete([path])
-    assert not storage.exists(path)
-    assert storage.list_files(str(tmp_path)) == []
+@pytest.mark.parametrize("path", ["s3://bucket/file", "hdfs://host/file", "https://a.example/file"])
+def test_file_in_a_store_without_conditional_writes_is_refused_in_one_line(path):
+    for touch in (storage.read_bytes, storage.exists, storage.list_files, storage.open_input):
+        with pytest.raises(OSError, match="files can be on a local disk or in gs://"):
+            touch(path)
 
 
 def test_list_files_is_everything_below_sorted(tmp_path):
@@ -176,6 +101,21 @@ def test_list_files_is_everything_below_sorted(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"")
     assert storage.list_files(str(tmp_path)) == [f"{tmp_path}/{n}" for n in ("a/1/x", "a/2", "b")]
+
+
+def test_list_files_from_one_to_before_another(tmp_path):
+    for name in "abcd":
+        (tmp_path / name).write_bytes(b"")
+    found = storage.list_files(str(tmp_path), f"{tmp_path}/b", f"{tmp_path}/d")
+    assert found == [f"{tmp_path}/b", f"{tmp_path}/c"]
+
+
+def test_names_in_a_folder_are_its_files_and_folders(tmp_path):
+    assert storage.names_in(f"{tmp_path}/absent") == set()
+    for name in ("a/1", "a/2", "b"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    assert storage.names_in(str(tmp_path)) == {"a", "b"}
 
 
 def test_list_files_of_no_folder_is_nothing(tmp_path):

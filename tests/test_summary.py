@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.driver import FAILED, FINISHED, WORK_LEFT, Ended
 from pipeline.folder import Crawl, open_crawl
-from pipeline.manifest import Manifest, publish, summarize, to_json
+from pipeline.manifest import Manifest, summarize, to_json
 from pipeline.options import Settings, UsageError
 from pipeline.summary import failed_seeds, print_end, print_status, table_lines
 from pipeline.waiting import HostWaits, Waits
@@ -32,7 +32,7 @@ def commit(base: str, round_: int, *pages: Page, **state) -> Manifest:
     result = make_result(0, round_, settled=settled)
     result = result._replace(state=result.state._replace(**state))
     manifest = summarize(base, [result], [WarcFile("warc/x", 2048, 3)], 1, "2024-01-01T00:00:00Z")
-    publish(layout.manifest_file(base, round_), to_json(base, manifest))
+    storage.publish(layout.manifest_file(base, round_), to_json(base, manifest))
     return manifest
 
 

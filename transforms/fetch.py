@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
-from transforms import layout, storage
 from transforms.records import Slot
 from transforms.slot_fetcher import SlotFetcher, SlotPolicy
 from transforms.slot_rows import Budget, SlotRows
+from transforms.stop import Watch
 from transforms.transport import open_transport
 
 
@@ -45,13 +45,10 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
         slot = slot._replace(attempt=secrets.token_hex(4))
         stage = self.stage
         rows = SlotRows(stage.base, stage.shards, slot, stage.depth, stage.budget)
-        fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, self._is_asked_to_stop)
+        fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, Watch(stage.base))
         yield from fetcher.run()
         for report in rows.reports():
             yield beam.pvalue.TaggedOutput("reports", (report.shard, report))
-
-    def _is_asked_to_stop(self) -> bool:
-        return storage.exists(layout.stop_file(self.stage.base))
 
     def teardown(self) -> None:
         self.transport.close()

@@ -33,6 +33,11 @@ def lock_file(base: str) -> str:
     return f"{base}/lock"
 
 
+def lease_file(base: str) -> str:
+    """In an object store, where there is no lock: who is at work, and until when that holds."""
+    return f"{base}/lease.json"
+
+
 def stop_file(base: str) -> str:
     """While this file exists, fetching ends early: how a driver, or a person, asks it to."""
     return f"{base}/STOP"

@@ -1,44 +1,58 @@
-"""Files, on a local disk or any Beam filesystem: each whole, or not there.
+"""Files, on a local disk or in Google Cloud Storage: each whole, or not there.
 
-A local file is written under a temporary name and then renamed; object stores
-publish an object only when it is complete. Writing a path again replaces it, which
-is harmless: see `layout` for why the content is then the same.
+A local file is written under a temporary name and then renamed; an object store
+publishes an object only when it is complete. Writing a path again replaces it, which
+is harmless: see `layout` for why the content is then the same. What must not be
+replaced is published.
 """
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import IO, Any
+from types import ModuleType
+from typing import IO, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from transforms.layout import TEMPORARY
 
-SYNCS_AT_ONCE = 8  # each is short, and mostly waits
+T = TypeVar("T")
+
+AT_ONCE = 8  # each is short, and mostly waits
 
 
 def is_local(path: str) -> bool:
     return "://" not in path
 
 
-def _beam() -> Any:
-    # Half a second of import that a crawl on a local disk never needs here.
-    from apache_beam.io.filesystems import FileSystems
+def is_supported(path: str) -> bool:
+    """A commit is a write on a condition, so not every store will do.
 
-    return FileSystems
+    >>> is_supported("gs://bucket/crawl"), is_supported("s3://bucket/crawl")
+    (True, False)
+    """
+    return is_local(path) or path.startswith("gs://")
+
+
+def _remote(path: str) -> ModuleType:
+    # A quarter of a second of import that a crawl on a local disk never needs.
+    if not is_supported(path):
+        raise OSError(f"{path}: files can be on a local disk or in gs://")
+    from transforms import gcs
+
+    return gcs
 
 
 @contextmanager
 def create(path: str) -> Iterator[IO[bytes]]:
     """A binary file to write. It appears under `path` when the block ends well."""
     if not is_local(path):
-        # By its own lights Beam would compress what is called .gz: a WARC file, again.
-        with _beam().create(path, compression_type="uncompressed") as remote:
+        with _remote(path).create(path) as remote:
             yield remote
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -55,10 +69,32 @@ def create(path: str) -> Iterator[IO[bytes]]:
         raise
 
 
+def publish(path: str, data: bytes) -> None:
+    """Write a file that must not be there yet, whole and durable.
+
+    Raises FileExistsError when it is: of two that try, one wins. A rename would silently
+    replace a rival's file, a link(2) or a write on a condition does not.
+    """
+    if not is_local(path):
+        _remote(path).write_if(path, data, 0)
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = f"{path}.{os.getpid()}{TEMPORARY}"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(temporary, path)
+    finally:
+        remove_if_there(temporary)
+    _sync(os.path.dirname(path))
+
+
 def make_durable(paths: Iterable[str]) -> None:
     """Have local files on the disk, come a power cut. Object stores need no asking."""
     local = [path for path in paths if is_local(path)]
-    with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(_sync, local))
 
 
@@ -76,39 +112,62 @@ def remove_if_there(path: str) -> None:
 
 
 def open_input(path: str) -> pa.NativeFile:
-    if is_local(path):
-        return pa.OSFile(path)
-    return pa.PythonFile(_beam().open(path, compression_type="uncompressed"), mode="r")
+    return pa.OSFile(path) if is_local(path) else _remote(path).open_input(path)
 
 
 def read_bytes(path: str) -> bytes:
-    with open_input(path) as source:
-        return bytes(source.read())
+    """Raises FileNotFoundError when there is no such file."""
+    if not is_local(path):
+        return bytes(_remote(path).read(path))
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def read_all(paths: list[str]) -> list[bytes]:
+    return side_by_side(paths[0], read_bytes, paths) if paths else []
+
+
+def side_by_side(where: str, ask: Callable[[str], T], about: Sequence[str]) -> list[T]:
+    """The answers to some questions about `where`. Those to an object store are asked
+    several at once; on a local disk one after the other is faster.
+    """
+    if is_local(where):
+        return [ask(each) for each in about]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(ask, about))
 
 
 def exists(path: str) -> bool:
-    return os.path.exists(path) if is_local(path) else bool(_beam().exists(path))
+    return os.path.exists(path) if is_local(path) else bool(_remote(path).exists(path))
 
 
-def list_files(folder: str) -> list[str]:
-    """Every file below a folder, sorted; none when there is no such folder."""
-    if is_local(folder):
-        found = [os.path.join(top, name) for top, _, names in os.walk(folder) for name in names]
-    else:
-        [match] = _beam().match([f"{folder}/**"])
-        found = [metadata.path for metadata in match.metadata_list]
-    return sorted(found)
+def is_there_now(path: str) -> bool:
+    """Whether an object exists, asked once and for a few seconds. Raises OSError."""
+    return bool(_remote(path).exists(path, patient=False))
+
+
+def list_files(folder: str, first: str = "", until: str = "") -> list[str]:
+    """Every file below a folder, sorted: from the path `first` on, and before `until`, if
+    those are given. None when there is no such folder.
+    """
+    if not is_local(folder):
+        return list(_remote(folder).list_files(folder, first, until))
+    found = [os.path.join(top, name) for top, _, names in os.walk(folder) for name in names]
+    return sorted(path for path in found if first <= path and (not until or path < until))
+
+
+def names_in(folder: str) -> set[str]:
+    """What lies in a folder itself, folders too; nothing when there is no such folder."""
+    if not is_local(folder):
+        return set(_remote(folder).names_in(folder))
+    return set(os.listdir(folder)) if os.path.isdir(folder) else set()
 
 
 def delete(paths: list[str]) -> None:
     """Remove files; one that is gone already is fine."""
-    if not paths:
-        return
-    if is_local(paths[0]):
-        for path in paths:
-            remove_if_there(path)
-    else:
-        _beam().delete(paths)
+    if paths:
+        remove = remove_if_there if is_local(paths[0]) else _remote(paths[0]).delete
+        side_by_side(paths[0], remove, paths)
 
 
 def write_table(

@@ -1,0 +1,46 @@
+"""The request to stop: a file, so that a person, a driver and a far worker can all see it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from transforms import layout, storage
+
+LOOK_AGAIN = 5.0  # seconds between two looks into an object store
+
+
+def ask(base: str) -> None:
+    with storage.create(layout.stop_file(base)):
+        pass
+
+
+def is_asked(base: str) -> bool:
+    return storage.exists(layout.stop_file(base))
+
+
+def withdraw(base: str) -> None:
+    if is_asked(base):
+        storage.delete([layout.stop_file(base)])
+
+
+class Watch:
+    """Looks for the request from a loop that must not wait.
+
+    In an object store a look is a request of its own: so it is seldom, and one that fails
+    is no reason to stop, nor to wait.
+    """
+
+    def __init__(self, base: str) -> None:
+        self.path = layout.stop_file(base)
+        self.next_look = 0.0
+
+    def __call__(self) -> bool:
+        if storage.is_local(self.path):
+            return storage.exists(self.path)
+        if time.monotonic() < self.next_look:
+            return False
+        self.next_look = time.monotonic() + LOOK_AGAIN
+        with suppress(OSError):
+            return storage.is_there_now(self.path)
+        return False
