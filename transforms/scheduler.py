@@ -20,6 +20,7 @@ import heapq
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from itertools import count
+from typing import Any
 
 # How many seconds earlier a host goes for each second of work that it has ahead.
 HEAD_START = 0.2
@@ -32,6 +33,7 @@ class Host:
         "_charged",
         "address",
         "busy",
+        "errands",
         "name",
         "queue",
         "ready_at",
@@ -42,6 +44,7 @@ class Host:
     def __init__(self, name: str) -> None:
         self.name = name
         self.queue: deque[int] = deque()
+        self.errands: deque[Any] = deque()  # what is to be asked before the queue, for others
         self.ready_at = 0.0  # may not be asked before
         self.seconds_each = 0.0  # the least time that each of its URLs takes
         self.address = ""  # hosts of one address share `per_address` connections
@@ -77,6 +80,11 @@ class Scheduler:
         host.queue.extend(items)
         self._enqueue(host)
 
+    def add_errand(self, host: Host, errand: Any) -> None:
+        """Something to ask a host before its own queue, for the sake of another host."""
+        host.errands.append(errand)
+        self._enqueue(host)
+
     def next(self, now: float) -> Host | None:
         """A host that may be asked at `now`, and is busy from here until `release`."""
         while self._later and self._later[0][0] <= now:
@@ -91,7 +99,8 @@ class Scheduler:
             self._queued.discard(host.name)
             host.busy = True
             host._charged = address
-            self._busy_at[address] += 1
+            if address:
+                self._busy_at[address] += 1
             return host
         return None
 
@@ -99,11 +108,17 @@ class Scheduler:
         """Give a host back: nothing is under way, and it may be asked from `ready_at` on."""
         host.busy = False
         host.ready_at = ready_at
-        charged = host._charged
-        self._busy_at[charged] -= 1
-        if self._parked.get(charged):
-            self._make_ready(self._parked[charged].popleft(), next(self._ticket))
+        self.hold(host)
         self._enqueue(host)
+
+    def hold(self, host: Host) -> None:
+        """Nothing is under way at a host that stays busy: its address is free for others."""
+        charged, host._charged = host._charged, ""
+        if not charged:
+            return
+        self._busy_at[charged] -= 1
+        if self._parked[charged]:
+            self._make_ready(self._parked[charged].popleft(), next(self._ticket))
 
     def next_time(self) -> float | None:
         """When the next host may be asked; None when no host is waiting to be."""
@@ -116,6 +131,6 @@ class Scheduler:
         heapq.heappush(self._ready, (urgency, ticket, host))
 
     def _enqueue(self, host: Host) -> None:
-        if host.queue and not host.busy and host.name not in self._queued:
+        if (host.errands or host.queue) and not host.busy and host.name not in self._queued:
             self._queued.add(host.name)
             heapq.heappush(self._later, (host.ready_at, next(self._ticket), host))

@@ -1,8 +1,9 @@
 """The loop of a fetch slot: start whatever may be asked, wait, hand on what has ended.
 
 Who may be asked is the scheduler's to say, how long a host is left alone `pace`'s, what
-a site allows `robots_gate`'s, how an exchange is made the transport's. A fetch ends
-once. A URL that was not reached when the round must stop rolls over as it was.
+a site allows `robots_gate`'s, whether a failure is for good `strikes`', how an exchange
+is made the transport's. A fetch ends once. A URL that was not reached when the round must
+stop rolls over as it was.
 """
 
 from __future__ import annotations
@@ -12,42 +13,19 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from transforms.exchange import Errand, Ticket, fetched, may_be_told
-from transforms.hosts import HostRecord
+from transforms.exchange import Errand, Ticket, may_be_told
 from transforms.live import LIVE
 from transforms.outcome import is_passing, outcome_of
-from transforms.pace import (
-    MAX_CLOSURES,
-    PacePolicy,
-    after_exchange,
-    after_robots,
-    due_gap,
-    is_suspect,
-    is_unanswered,
-)
-from transforms.records import (
-    ERRORS,
-    PAGE,
-    ROBOTS_DENIED,
-    ROBOTS_TXT,
-    Fetched,
-    Slot,
-    Waiting,
-)
+from transforms.pace import MAX_CLOSURES, PacePolicy, is_suspect
+from transforms.records import PAGE, ROBOTS_DENIED, Fetched, Slot
+from transforms.robots_errands import RobotsErrands
 from transforms.robots_gate import ASK, DENY, WAIT, Decision, RobotsGate
 from transforms.scheduler import Host, Scheduler
+from transforms.slot_ends import SlotEnds
+from transforms.slot_hosts import SlotHosts
 from transforms.slot_rows import SlotRows
-from transforms.transport import (
-    ADDRESS,
-    BAD_URL,
-    DNS,
-    TLS,
-    FetchPolicy,
-    Request,
-    Response,
-    Transport,
-)
-from transforms.urls import host_of
+from transforms.strikes import Strikes
+from transforms.transport import ADDRESS, DNS, FetchPolicy, Request, Response, Transport
 
 LOOK_BEHIND = 100  # URLs of a host that are looked at for one that need not wait
 LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again
@@ -81,7 +59,7 @@ class SlotFetcher:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.policy = policy
-        self.slot = slot
+        self.limit = slot.limit
         self.rows = rows
         self.transport = transport
         self.must_stop = must_stop
@@ -89,49 +67,44 @@ class SlotFetcher:
         self.gate = RobotsGate(
             policy.fetch.user_agent, policy.robots_forbidden, policy.pace.max_crawl_delay
         )
-        self.scheduler = Scheduler(policy.per_address)
-        self.errands: dict[int, Errand] = {}  # by the negative number that stands in a queue
-        self.failing: dict[int, tuple[int, int]] = {}  # row: attempts, successes before the first
-        self.silent: dict[str, tuple[int, int]] = {}  # the same for origins without an answer
-        self.dead: dict[str, Response] = {}  # origins given up while their host answers
+        # Behind a proxy every host has the address of the proxy.
+        self.scheduler = Scheduler(0 if policy.fetch.proxy else policy.per_address)
+        self.strikes = Strikes(policy.pace.retries)
+        self.hosts = SlotHosts(rows, self.scheduler, self.gate, policy.pace)
+        self.ends = SlotEnds(slot, rows, clock)
+        self.errands = RobotsErrands(
+            self.gate, self.scheduler, self.hosts, self.strikes, policy.patience
+        )
         self.pages = 0  # had, and possibly on their way
         self.in_flight = 0
-        self.ended: list[Fetched] = []
         self.began = clock()
         self.last_look = 0.0
         for record, queue in rows.by_host():
-            self.scheduler.add(self._enter(record), queue)
+            self.scheduler.add(self.hosts.enter(record.host), queue)
             LIVE.waiting += len(queue)
 
     def run(self) -> Iterator[Fetched]:
-        stopping_since: float | None = None
+        end_at: float | None = None  # when to stop waiting for what is under way
         while True:
             now = self.clock()
-            if stopping_since is None and self._is_to_stop(now):
-                stopping_since = now
-            if stopping_since is None:
+            if end_at is None and self._is_to_stop(now):
+                end_at = now + GRACE
+            if end_at is None:
                 self._start_requests(now)
-            elif now - stopping_since > GRACE:
+            elif now >= end_at:
+                self.transport.drop()
+                self.hosts.abandon(now)
                 break
-            if self.ended:
+            if self.ends.ended:
                 # What was just started is on its way while these pages are parsed.
-                ended = self._hand_on()
+                ended = self.ends.hand_on()
                 self._take(self.transport.wait(0.0))
                 yield from ended
-            wait = self._waiting_time(now, stopping_since)
+            wait = self._waiting_time(now, end_at)
             if wait is None:
                 break
             self._take(self.transport.wait(wait))
-        yield from self._hand_on()
-
-    def _enter(self, record: HostRecord) -> Host:
-        host = self.scheduler.host(record.host)
-        host.ready_at = record.ready_at
-        host.address = record.address
-        self.gate.learn(record.robots)
-        gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(record.host))
-        host.seconds_each = gap + record.latency
-        return host
+        yield from self.ends.hand_on()
 
     def _is_to_stop(self, now: float) -> bool:
         if now - self.last_look < LOOK_UP:
@@ -142,11 +115,10 @@ class SlotFetcher:
         long = round_time is not None and now - self.began >= round_time
         return late or long or self.must_stop()
 
-    def _waiting_time(self, now: float, stopping_since: float | None) -> float | None:
+    def _waiting_time(self, now: float, end_at: float | None) -> float | None:
         """Seconds to wait for the transport; None when nothing more can come."""
-        if stopping_since is not None:
-            left = stopping_since + GRACE - now
-            return max(0.0, min(LOOK_UP, left)) if self.in_flight else None
+        if end_at is not None:
+            return max(0.0, min(LOOK_UP, end_at - now)) if self.in_flight else None
         next_time = None if self._is_full() else self.scheduler.next_time()
         if self.in_flight:
             return LOOK_UP if next_time is None else max(0.0, min(LOOK_UP, next_time - now))
@@ -156,9 +128,8 @@ class SlotFetcher:
 
     def _is_full(self) -> bool:
         """Whether nothing more may be started for now: no connection free, or limit reached."""
-        limit = self.slot.limit
         return self.in_flight >= self.policy.fetch.concurrency or (
-            limit is not None and self.pages >= limit
+            self.limit is not None and self.pages >= self.limit
         )
 
     def _start_requests(self, now: float) -> None:
@@ -175,230 +146,127 @@ class SlotFetcher:
         A host has an origin for each scheme and port. While the robots.txt of one is
         waited for, the URLs of the others go on.
         """
-        soonest = math.inf
+        errand = self.errands.next(host, now) if host.errands else None
+        if errand:
+            self._start(Ticket(host, -1, None, errand), errand.url, errand.headers, any_type=True)
+            return
+        soonest = math.inf if host.queue else host.ready_at
         for _ in range(min(len(host.queue), LOOK_BEHIND)):
             decision = self._try(host, now)
             if decision is None:
                 return
             soonest = min(soonest, decision.until)
-            self._put_aside(host, decision)
+            self.hosts.put_aside(host, decision.reason)
             host.queue.rotate(-1)
         self.scheduler.release(host, max(host.ready_at, soonest))
 
     def _try(self, host: Host, now: float) -> Decision | None:
-        """Take up the first item of a host's queue; returns a decision to wait, if that is it."""
-        item = host.queue[0]
-        if item < 0:
-            host.queue.popleft()
-            self._run_errand(host, self.errands.pop(item))
-            return None
-        url = self.rows.waiting(item)
+        """Take up the first row of a host's queue; returns a decision to wait, if that is it."""
+        row = host.queue[0]
+        url = self.rows.waiting(row)
         decision = self.gate.decide(url.url, now) if self.policy.robots else None
         if decision is None or decision.word not in (ASK, DENY, WAIT):
             host.queue.popleft()
             self.pages += 1
             referer = (("Referer", url.referrer),) if may_be_told(url) else ()
-            self._start(Request(Ticket(host, item, url, None), url.url, referer))
+            self._start(Ticket(host, row, url, None), url.url, referer)
         elif decision.word == DENY:
             host.queue.popleft()
-            self._end_fetch(item, url, ROBOTS_DENIED, error=decision.reason)
+            self.ends.end(row, url, ROBOTS_DENIED, error=decision.reason)
             self.scheduler.release(host, host.ready_at)
-        elif decision.origin in self.dead:
+        elif decision.origin in self.errands.dead:
             host.queue.popleft()
-            self.pages += 1
-            self._end_row(host, item, self.dead[decision.origin])
+            self._end_unasked(host, row, self.errands.dead[decision.origin])
             self.scheduler.release(host, host.ready_at)
         elif decision.word == WAIT:
             return decision
         else:
-            self._send_for_robots(host, decision)
+            return self._send_for_robots(host, decision, now)
         return None
 
-    def _send_for_robots(self, host: Host, decision: Decision) -> None:
-        """Ask for a robots.txt: at this host, or in the queue of the one that a redirect names.
+    def _send_for_robots(self, host: Host, decision: Decision, now: float) -> Decision | None:
+        todo = self.errands.send(host, decision, now)
+        if isinstance(todo, Decision):
+            return todo
+        if todo:
+            self._start(Ticket(host, -1, None, todo), todo.url, todo.headers, any_type=True)
+        return None
 
-        Until that is done the host stays busy: it has nothing else that may be asked.
-        """
-        errand = Errand(host, decision.origin, decision.url, decision.headers)
-        name = host_of(decision.url)
-        if name == host.name:
-            self._run_errand(host, errand)
-            return
-        known = name in self.scheduler.hosts
-        other = self.scheduler.host(name) if known else self._enter(self.rows.record(name))
-        number = -1 - len(self.errands)
-        while number in self.errands:
-            number -= 1
-        self.errands[number] = errand
-        other.queue.appendleft(number)
-        self.scheduler.add(other, ())
-
-    def _run_errand(self, asked: Host, errand: Errand) -> None:
-        ticket = Ticket(asked, -1, None, errand)
-        self._start(Request(ticket, errand.url, errand.headers, any_type=True))
-
-    def _start(self, request: Request) -> None:
+    def _start(
+        self,
+        ticket: Ticket,
+        url: str,
+        headers: tuple[tuple[str, str], ...],
+        any_type: bool = False,
+    ) -> None:
         self.in_flight += 1
-        self.transport.start(request)
+        self.transport.start(Request(ticket, url, headers, any_type))
 
-    def _put_aside(self, host: Host, decision: Decision) -> None:
-        record = self.rows.record(host.name)
-        if record.reason != decision.reason:
-            self.rows.note_host(record._replace(reason=decision.reason))
-
-    def _end_exchange(self, response: Response) -> None:
-        self.in_flight -= 1
-        ticket: Ticket = response.request.ticket
-        if ticket.errand:
-            self._end_errand(ticket.asked, ticket.errand, response)
-        else:
-            self._end_page(ticket, response)
+    def _take(self, responses: list[Response]) -> None:
+        for response in responses:
+            self.in_flight -= 1
+            ticket: Ticket = response.request.ticket
+            if ticket.errand:
+                self._end_errand(ticket.asked, ticket.errand, response)
+            else:
+                self._end_page(ticket, response)
 
     def _end_errand(self, asked: Host, errand: Errand, response: Response) -> None:
-        """Take a robots.txt, or note that there was none to be had, and give hosts back."""
-        ended_at = response.started + response.elapsed
-        record = self.rows.record(asked.name)
-        crawl_delay = self.gate.crawl_delay(asked.name)
-        pace = self.policy.pace
-        after = after_exchange if is_unanswered(response) else after_robots
-        self._note(asked, after(record, response, ended_at, pace, crawl_delay))
-        if response.failure in (ADDRESS, TLS, BAD_URL) and errand.host is asked:
-            # No server was reached whose robots.txt could be obeyed: the page fares alike.
-            self.pages += 1
-            self._end_row(asked, asked.queue.popleft(), response)
-        elif errand.host is asked and self._is_dead(errand, response):
-            self.dead[errand.origin] = response
-            self.pages += 1
-            self._end_row(asked, asked.queue.popleft(), response)
+        if self.errands.end(asked, errand, response):
+            self._end_unasked(asked, asked.queue.popleft(), response)
         else:
-            self.gate.answer(errand.origin, response, ended_at, asked.ready_at)
-            self._archive_robots(errand, response)
-            self._learn_pace(errand.host)
-            if is_unanswered(response):
-                errand.host.queue.rotate(-1)  # another origin may answer: it is next
-        if errand.host is not asked:
-            self.scheduler.release(errand.host, errand.host.ready_at)
+            self.ends.archive_robots(errand.url, response)
         self._give_back(asked, response)
-
-    def _learn_pace(self, host: Host) -> None:
-        """A robots.txt has come: its Crawl-delay holds from the next request on."""
-        record = self.rows.record(host.name)
-        robots = self.gate.records_of(host.name)
-        gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(host.name))
-        if host.ready_at:
-            host.ready_at = max(host.ready_at, host.ready_at - record.gap + gap)
-        self.rows.note_host(record._replace(robots=robots, gap=gap, ready_at=host.ready_at))
-        host.seconds_each = gap + record.latency
 
     def _end_page(self, ticket: Ticket, response: Response) -> None:
         host, row = ticket.asked, ticket.row
         ended_at = response.started + response.elapsed
-        record = self.rows.record(host.name)
-        crawl_delay = self.gate.crawl_delay(host.name)
-        record = after_exchange(record, response, ended_at, self.policy.pace, crawl_delay)
-        self._note(host, record)
-        if is_passing(response) and not self._is_given_up(host, row, response):
+        self.hosts.exchanged(host, response, ended_at)
+        suspect = is_suspect(response)
+        if is_passing(response) and not self.strikes.strike(row, host, is_host_suspect=suspect):
             self.pages -= 1
             host.queue.append(row)
-            if not is_suspect(response):
-                attempts = self.failing[row][0]
-                host.ready_at = max(host.ready_at, ended_at + 2.0 ** (attempts - 1))
+            if not suspect:
+                again_at = ended_at + 2.0 ** (self.strikes.attempts(row) - 1)
+                host.ready_at = max(host.ready_at, again_at)
         else:
-            host.successes += not is_suspect(response)
-            self._end_page_as(host, ticket, response, outcome_of(response))
+            if not suspect:
+                self.strikes.answered(row, host)
+            self._end_as(host, ticket, response, outcome_of(response))
         self._give_back(host, response)
 
-    def _is_given_up(self, host: Host, row: int, response: Response) -> bool:
-        """Whether a URL has failed for good.
+    def _end_as(self, host: Host, ticket: Ticket, response: Response, outcome: str) -> None:
+        self.pages -= outcome != PAGE
+        self.hosts.ended_url(host)
+        assert ticket.url is not None
+        self.ends.end(ticket.row, ticket.url, outcome, response, response.error)
 
-        A host that answers nothing well is at fault itself: `pace` decides on it, and its
-        URLs lose nothing. Only when it has answered others since does the URL fail.
-        """
-        attempts, successes = self.failing.get(row, (0, host.successes))
-        self.failing[row] = (attempts + 1, successes)
-        enough = attempts + 1 > self.policy.pace.retries
-        return enough and (not is_suspect(response) or host.successes > successes)
-
-    def _note(self, host: Host, record: HostRecord) -> None:
-        """Take over what `pace` made of an exchange."""
-        host.ready_at = record.ready_at
-        host.address = record.address
-        host.seconds_each = record.gap + record.latency
-        self.rows.note_host(record)
+    def _end_unasked(self, host: Host, row: int, response: Response) -> None:
+        """End a URL as the exchange that shows that it can not be asked for."""
+        self.pages += 1
+        ticket = Ticket(host, row, self.rows.waiting(row), None)
+        self._end_as(host, ticket, response, outcome_of(response))
 
     def _give_back(self, host: Host, response: Response) -> None:
-        """Give a host back to the scheduler, or close its queue: for this round, or for good."""
-        record = self.rows.record(host.name)
+        """Give a host back to the scheduler; close its queue first when it is left alone."""
+        record = self.hosts.record(host)
         gone = response.failure == DNS and record.failures > self.policy.pace.retries
-        # A host that answered all but its last few URLs is well; these are not.
-        ill = record.closures > 1 and record.fetched > 0 and len(host.queue) <= LAST_FEW
-        if response.failure == ADDRESS or gone or ill or record.closures >= MAX_CLOSURES:
-            self._end_queue(host, response)
-        elif record.closures:
-            self._hand_back_errands(host, response)
-            LIVE.waiting -= len(host.queue)
-            host.queue.clear()
+        if response.failure == ADDRESS or gone or record.closures:
+            self._close(host, response, for_good=not record.closures)
+        elif host.errands and host.ready_at > self.clock() + self.policy.patience:
+            self.errands.hand_back(host, response, self.clock())
         self.scheduler.release(host, host.ready_at)
 
-    def _end_queue(self, host: Host, response: Response) -> None:
-        """End every URL of a host that can not be asked at all."""
-        self._hand_back_errands(host, response)
+    def _close(self, host: Host, response: Response, for_good: bool) -> None:
+        """Close a host's queue for this round; end those of its URLs that have had their time."""
+        self.errands.hand_back(host, response, self.clock())
+        record = self.hosts.record(host)
+        # A host that answered all but its last few URLs is well; these are not.
+        few = len(host.queue) <= LAST_FEW and record.fetched > 0 and not record.reopened
+        for_good = for_good or record.closures >= MAX_CLOSURES or (record.closures > 1 and few)
         while host.queue:
-            self.pages += 1
-            self._end_row(host, host.queue.popleft(), response)
-
-    def _hand_back_errands(self, host: Host, response: Response) -> None:
-        """Errands that a closed host can not serve end as the exchange that closed it."""
-        for number in [item for item in host.queue if item < 0]:
-            host.queue.remove(number)
-            errand = self.errands.pop(number)
-            self.gate.answer(errand.origin, response, self.clock(), host.ready_at)
-            self.scheduler.release(errand.host, errand.host.ready_at)
-
-    def _is_dead(self, errand: Errand, response: Response) -> bool:
-        """Whether an origin does not answer while its host does, on another port."""
-        if not is_unanswered(response):
-            return False
-        attempts, successes = self.silent.get(errand.origin, (0, errand.host.successes))
-        self.silent[errand.origin] = (attempts + 1, successes)
-        enough = attempts + 1 > self.policy.pace.retries
-        return enough and errand.host.successes > successes
-
-    def _end_row(self, host: Host, row: int, response: Response) -> None:
-        ticket = Ticket(host, row, self.rows.waiting(row), None)
-        self._end_page_as(host, ticket, response, outcome_of(response))
-
-    def _end_page_as(self, host: Host, ticket: Ticket, response: Response, outcome: str) -> None:
-        self.pages -= outcome != PAGE
-        record = self.rows.record(host.name)
-        self.rows.note_host(record._replace(fetched=record.fetched + 1))
-        assert ticket.url is not None
-        self._end_fetch(ticket.row, ticket.url, outcome, response, response.error)
-
-    def _end_fetch(
-        self,
-        row: int,
-        url: Waiting,
-        outcome: str,
-        response: Response | None = None,
-        error: str = "",
-    ) -> None:
-        self.rows.end(row, is_page=outcome == PAGE)
-        LIVE.pages += outcome == PAGE
-        LIVE.bytes += len(response.body) if response else 0
-        LIVE.errors += outcome in ERRORS
-        LIVE.waiting -= 1
-        LIVE.depth = url.depth
-        self.ended.append(fetched(self.slot, url, outcome, response, self.clock(), error))
-
-    def _archive_robots(self, errand: Errand, response: Response) -> None:
-        url = Waiting(errand.url, 0, 0, "", False)
-        self.ended.append(fetched(self.slot, url, ROBOTS_TXT, response, 0.0, response.error))
-
-    def _take(self, responses: list[Response]) -> None:
-        for response in responses:
-            self._end_exchange(response)
-
-    def _hand_on(self) -> list[Fetched]:
-        ended, self.ended = self.ended, []
-        return ended
+            row = host.queue.popleft()
+            if for_good or (record.closures > 1 and self.strikes.is_out(row, host)):
+                self._end_unasked(host, row, response)
+            else:
+                LIVE.waiting -= 1

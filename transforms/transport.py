@@ -69,6 +69,9 @@ class Transport(Protocol):
     def wait(self, timeout: float) -> list[Response]:
         """The exchanges that have ended, each once; waits up to `timeout` seconds for one."""
 
+    def drop(self) -> None:
+        """Break off what is under way: no end of it is ever handed out."""
+
     def close(self) -> None:
         """Drop what is under way and close every connection."""
 

@@ -130,13 +130,18 @@ class CurlTransport:
                 ended, self._ended = self._ended, []
                 return ended
 
-    def close(self) -> None:
+    def drop(self) -> None:
         for exchange in self._busy.values():
             self._multi.remove_handle(exchange.curl)
             exchange.curl.close()
+        self._busy.clear()
+        self._ended.clear()
+        self._running = 0
+
+    def close(self) -> None:
+        self.drop()
         for exchange in self._idle:
             exchange.curl.close()
-        self._busy.clear()
         self._idle.clear()
         self._multi.close()
         self._selector.close()

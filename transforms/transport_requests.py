@@ -131,10 +131,13 @@ class RequestsTransport:
             if ended or time.monotonic() >= until:
                 return ended
 
-    def close(self) -> None:
+    def drop(self) -> None:
         for exchange in self._under_way:
             exchange.cut()
         self._under_way.clear()
+
+    def close(self) -> None:
+        self.drop()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._session.close()
 
