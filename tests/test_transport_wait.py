@@ -110,3 +110,19 @@ def test_close_drops_what_is_under_way(make):
         transport.close()
         assert server.hung_up.wait(2)
         transport.close()
+
+
+def test_drop_breaks_off_what_is_under_way_and_hands_out_no_end_of_it(make):
+    def script(peer):
+        peer.hear()
+        peer.wait_for_hangup()
+
+    with RawServer(script) as silent, serve(lambda request: Answer(), ["127.0.0.2"]) as web:
+        transport = make()
+        transport.start(Request("silent", silent.url))
+        transport.wait(0.1)
+        transport.drop()
+        assert silent.hung_up.wait(2)
+        transport.start(Request("next", web.url()))
+        assert [response.request.ticket for response in transport.wait(5)] == ["next"]
+        assert transport.wait(0.1) == []
