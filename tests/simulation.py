@@ -14,6 +14,7 @@ nothing else.
 from __future__ import annotations
 
 import heapq
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from email.utils import formatdate
@@ -31,7 +32,16 @@ from transforms.runs import TIER
 from transforms.slot_fetcher import SlotFetcher, SlotPolicy
 from transforms.slot_rows import Budget, SlotRows
 from transforms.storage import read_table
-from transforms.transport import CONNECT, DNS, TIMEOUT, FetchPolicy, Request, Response
+from transforms.transport import (
+    CONNECT,
+    CROWDED,
+    DNS,
+    TIMEOUT,
+    FetchPolicy,
+    Request,
+    Response,
+    may_always,
+)
 
 BEGAN = 1_800_000_000.0
 POLICY = SlotPolicy(
@@ -176,6 +186,9 @@ class Web:
     def paths(self, host: str) -> list[str]:
         return [urlsplit(exchange.url).path for exchange in self.asked(host)]
 
+    def address(self, host: str) -> str:
+        return self.sites[host].address or f"192.0.2.{zlib.crc32(host.encode()) % 250}"
+
     def ask(self, request: Request) -> Exchange:
         parts = urlsplit(request.url)
         host = parts.hostname or ""
@@ -187,9 +200,10 @@ class Web:
         ask = Ask(f"{parts.scheme}://{parts.netloc}", path, self.now, visit, headers)
         reply = site.answer(ask)
         latency = site.latency if reply.latency is None else reply.latency
-        address = site.address or f"192.0.2.{sorted(self.sites).index(host) % 250}"
         end = self.now + latency
-        exchange = Exchange(host, address, request.url, request.any_type, self.now, end, reply)
+        exchange = Exchange(
+            host, self.address(host), request.url, request.any_type, self.now, end, reply
+        )
         self.log.append(exchange)
         return exchange
 
@@ -202,13 +216,26 @@ class SimulatedTransport:
         self.concurrency = concurrency
         self.under_way: list[tuple[float, int, Exchange, Request]] = []
         self.idle_turns = 0
+        self.may_connect: Callable[[Any, str], bool] = may_always
+        self.refused: list[Response] = []
 
     def start(self, request: Request) -> None:
-        assert len(self.under_way) < self.concurrency, "more exchanges than connections"
+        busy = len(self.under_way) + len(self.refused)
+        assert busy < self.concurrency, "more exchanges than connections"
+        address = self.web.address(urlsplit(request.url).hostname or "")
+        if not self.may_connect(request.ticket, address):
+            now = self.web.clock()
+            self.refused.append(
+                Response(request, 0, b"", b"", b"", address, now, 0.0, CROWDED, CROWDED)
+            )
+            return
         exchange = self.web.ask(request)
         heapq.heappush(self.under_way, (exchange.end, len(self.web.log), exchange, request))
 
     def wait(self, timeout: float) -> list[Response]:
+        if self.refused:
+            refused, self.refused = self.refused, []
+            return refused
         until = self.web.now + timeout
         if self.under_way:
             until = min(until, max(self.web.now, self.under_way[0][0]))

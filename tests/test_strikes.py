@@ -27,19 +27,31 @@ def test_url_is_out_when_its_host_has_answered_others_since():
     found = []
     for row in range(3):
         found.append(strikes.strike(99, host, is_host_suspect=True))
-        strikes.answered(row, host)
+        strikes.answered(row, "http://a/", host)
     assert found == [False, False, True]
 
 
 def test_url_gets_more_attempts_where_failures_pass():
     strikes, host = Strikes(2), Host("a")
     strikes.strike(0, host, is_host_suspect=True)
-    strikes.answered(0, host)
+    strikes.answered(0, "http://a/", host)
     found = []
     for row in range(1, 3 * LENIENCE + 1):
         found.append(strikes.strike(99, host, is_host_suspect=True))
-        strikes.answered(row, host)
+        strikes.answered(row, "http://a/", host)
     assert found == [False] * (3 * LENIENCE - 1) + [True]
     assert strikes.is_out(99, host)
     assert strikes.attempts(99) == 3 * LENIENCE
     assert strikes.attempts(0) == 0
+
+
+def test_origin_that_answers_is_there_again():
+    strikes, host = Strikes(2), Host("a")
+    for row in range(9):
+        assert not strikes.strike("http://a", host, is_host_suspect=True)
+        strikes.answered(row, "http://a/", host)
+    found = []
+    for row in range(3):
+        found.append(strikes.strike("http://a:81", host, is_host_suspect=True))
+        strikes.answered(row, "http://a/", host)
+    assert found == [False, False, True]

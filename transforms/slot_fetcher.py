@@ -25,7 +25,17 @@ from transforms.slot_ends import SlotEnds
 from transforms.slot_hosts import SlotHosts
 from transforms.slot_rows import SlotRows
 from transforms.strikes import Strikes
-from transforms.transport import ADDRESS, DNS, FetchPolicy, Request, Response, Transport
+from transforms.transport import (
+    ADDRESS,
+    CONNECT,
+    CROWDED,
+    DNS,
+    FetchPolicy,
+    Request,
+    Response,
+    Transport,
+)
+from transforms.urls import origin_of
 
 LOOK_BEHIND = 100  # URLs of a host that are looked at for one that need not wait
 LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again
@@ -69,6 +79,7 @@ class SlotFetcher:
         )
         # Behind a proxy every host has the address of the proxy.
         self.scheduler = Scheduler(0 if policy.fetch.proxy else policy.per_address)
+        transport.may_connect = lambda ticket, ip: self.scheduler.admit(ticket.asked, ip)
         self.strikes = Strikes(policy.pace.retries)
         self.hosts = SlotHosts(rows, self.scheduler, self.gate, policy.pace)
         self.ends = SlotEnds(slot, rows, clock)
@@ -206,10 +217,23 @@ class SlotFetcher:
         for response in responses:
             self.in_flight -= 1
             ticket: Ticket = response.request.ticket
-            if ticket.errand:
+            if response.failure == CROWDED:
+                self._put_back(ticket, response.ip)
+            elif ticket.errand:
                 self._end_errand(ticket.asked, ticket.errand, response)
             else:
                 self._end_page(ticket, response)
+
+    def _put_back(self, ticket: Ticket, address: str) -> None:
+        """Nothing was asked, as its address is asked enough already; now that is known."""
+        host, errand = ticket.asked, ticket.errand
+        host.address = address
+        if errand is None:
+            self.pages -= 1
+            host.queue.appendleft(ticket.row)
+        elif errand.host is not host:
+            host.errands.appendleft(errand)
+        self.scheduler.release(host, host.ready_at)
 
     def _end_errand(self, asked: Host, errand: Errand, response: Response) -> None:
         if self.errands.end(asked, errand, response):
@@ -222,8 +246,11 @@ class SlotFetcher:
         host, row = ticket.asked, ticket.row
         ended_at = response.started + response.elapsed
         self.hosts.exchanged(host, response, ended_at)
+        assert ticket.url is not None
         suspect = is_suspect(response)
-        if is_passing(response) and not self.strikes.strike(row, host, is_host_suspect=suspect):
+        # That it can not be reached is no URL's fault, but perhaps that of a port.
+        key = origin_of(ticket.url.url) if response.failure == CONNECT else row
+        if is_passing(response) and not self.strikes.strike(key, host, is_host_suspect=suspect):
             self.pages -= 1
             host.queue.append(row)
             if not suspect:
@@ -231,7 +258,7 @@ class SlotFetcher:
                 host.ready_at = max(host.ready_at, again_at)
         else:
             if not suspect:
-                self.strikes.answered(row, host)
+                self.strikes.answered(row, ticket.url.url, host)
             self._end_as(host, ticket, response, outcome_of(response))
         self._give_back(host, response)
 
@@ -261,9 +288,11 @@ class SlotFetcher:
         """Close a host's queue for this round; end those of its URLs that have had their time."""
         self.errands.hand_back(host, response, self.clock())
         record = self.hosts.record(host)
-        # A host that answered all but its last few URLs is well; these are not.
+        # A host that answered all but its last few URLs is well; these are not. (Unless it was
+        # closed before, and came back; and that none can be reached is the fault of no URL.)
         few = len(host.queue) <= LAST_FEW and record.fetched > 0 and not record.reopened
-        for_good = for_good or record.closures >= MAX_CLOSURES or (record.closures > 1 and few)
+        ill = few and record.closures > 1 and response.failure != CONNECT
+        for_good = for_good or ill or record.closures >= MAX_CLOSURES
         while host.queue:
             row = host.queue.popleft()
             if for_good or (record.closures > 1 and self.strikes.is_out(row, host)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 
 from transforms.scheduler import Host
+from transforms.urls import origin_of
 
 LENIENCE = 4  # so many times the attempts, where failures are known to pass
 
@@ -31,12 +32,12 @@ class Strikes:
         enough = (self.retries + 1) * (LENIENCE if self.passed[host.name] else 1)
         return attempts + 1 >= enough and host.successes > successes
 
-    def answered(self, key: int | str, host: Host) -> None:
-        """A row was answered well."""
+    def answered(self, row: int, url: str, host: Host) -> None:
+        """A row was answered well, and so its origin is there."""
         host.successes += 1
-        if key in self.failing:
-            del self.failing[key]
-            self.passed[host.name] += 1
+        if self.failing:
+            self.failing.pop(origin_of(url), None)
+            self.passed[host.name] += bool(self.failing.pop(row, None))
 
     def attempts(self, key: int | str) -> int:
         return self.failing.get(key, (0, 0))[0]
