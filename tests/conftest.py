@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import demoweb, gcsserver
 from tests.gcsproxy import Proxy, proxying
 from tests.webserver import WebServer
+
+# Speed is not what a test shows: the machine may be busy.
+settings.register_profile("beamcrawl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("beamcrawl")
 
 
 @pytest.fixture

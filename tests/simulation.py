@@ -1,19 +1,20 @@
 """A web and a clock that exist only here: days of crawling in a second, and every request logged.
 
-    web = Web({"a.example": Site(robots="Crawl-delay: 3")}, latency=0.2)
+    web = Web({"a.example": Site(robots="Crawl-delay: 3", latency=0.2)})
     crawl = Crawl(tmp_path, web, ["http://a.example/1", "http://a.example/2"])
     crawl.run()
     assert crawl.ended == {"http://a.example/1": "page", "http://a.example/2": "page"}
 
 The fetcher, its scheduler, its files and all rules of pace are the real ones; made up are
 the transport, which lets the clock jump to the end of the next exchange, and the sites
-behind it. What they were asked, and when, is in `web.log`: `check_politeness` reads
+behind it. What they were asked, and when, is in `web.log`; `simulated_log` reads
 nothing else.
 """
 
 from __future__ import annotations
 
 import heapq
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from email.utils import formatdate
@@ -31,11 +32,18 @@ from transforms.runs import TIER
 from transforms.slot_fetcher import SlotFetcher, SlotPolicy
 from transforms.slot_rows import Budget, SlotRows
 from transforms.storage import read_table
-from transforms.transport import CONNECT, DNS, TIMEOUT, FetchPolicy, Request, Response
+from transforms.transport import (
+    CONNECT,
+    CROWDED,
+    DNS,
+    TIMEOUT,
+    FetchPolicy,
+    Request,
+    Response,
+    may_always,
+)
 
 BEGAN = 1_800_000_000.0
-TICK = 1e-5  # seconds
-DROPPED = "dropped"  # by the crawler, before there was an answer
 POLICY = SlotPolicy(
     fetch=FetchPolicy(user_agent="beamcrawl/0.1", concurrency=4),
     pace=PacePolicy(delay=1.0, adaptive=2.0, max_crawl_delay=60.0, retries=2),
@@ -83,6 +91,9 @@ def redirect(location: str) -> Reply:
     return Reply(301, (("Location", location),))
 
 
+DROPPED = failing("dropped by the client")
+
+
 def retry_after(value: float | str, status: int = 503) -> Reply:
     return Reply(status, (("Retry-After", str(value)),))
 
@@ -106,6 +117,33 @@ class Site(NamedTuple):
         if isinstance(self.robots, str):
             return Reply(body=f"User-agent: *\n{self.robots}\n".encode())
         return self.robots if isinstance(self.robots, Reply) else self.robots(ask)
+
+
+OK = Reply()
+
+
+def urls(host: str, count: int) -> list[str]:
+    return [f"http://{host}/{number}" for number in range(count)]
+
+
+def with_pace(policy: SlotPolicy = POLICY, **changes: Any) -> SlotPolicy:
+    return policy._replace(pace=policy.pace._replace(**changes))
+
+
+def with_connections(count: int, **changes: Any) -> SlotPolicy:
+    return POLICY._replace(fetch=POLICY.fetch._replace(concurrency=count), **changes)
+
+
+def failing_at(path: str, reply: Reply) -> Callable[[Ask], Reply]:
+    return lambda ask: reply if ask.path == path else OK
+
+
+def down(since: float, until: float, reply: Reply) -> Callable[[Ask], Reply]:
+    return lambda ask: reply if since <= ask.now < until else OK
+
+
+def pages_asked(web: Web, host: str) -> list[str]:
+    return [path for path in web.paths(host) if path != "/robots.txt"]
 
 
 class Exchange(NamedTuple):
@@ -148,6 +186,9 @@ class Web:
     def paths(self, host: str) -> list[str]:
         return [urlsplit(exchange.url).path for exchange in self.asked(host)]
 
+    def address(self, host: str) -> str:
+        return self.sites[host].address or f"192.0.2.{zlib.crc32(host.encode()) % 250}"
+
     def ask(self, request: Request) -> Exchange:
         parts = urlsplit(request.url)
         host = parts.hostname or ""
@@ -159,9 +200,10 @@ class Web:
         ask = Ask(f"{parts.scheme}://{parts.netloc}", path, self.now, visit, headers)
         reply = site.answer(ask)
         latency = site.latency if reply.latency is None else reply.latency
-        address = site.address or f"192.0.2.{sorted(self.sites).index(host) % 250}"
         end = self.now + latency
-        exchange = Exchange(host, address, request.url, request.any_type, self.now, end, reply)
+        exchange = Exchange(
+            host, self.address(host), request.url, request.any_type, self.now, end, reply
+        )
         self.log.append(exchange)
         return exchange
 
@@ -174,15 +216,27 @@ class SimulatedTransport:
         self.concurrency = concurrency
         self.under_way: list[tuple[float, int, Exchange, Request]] = []
         self.idle_turns = 0
+        self.may_connect: Callable[[Any, str], bool] = may_always
+        self.refused: list[Response] = []
 
     def start(self, request: Request) -> None:
-        assert len(self.under_way) < self.concurrency, "more exchanges than connections"
+        busy = len(self.under_way) + len(self.refused)
+        assert busy < self.concurrency, "more exchanges than connections"
+        address = self.web.address(urlsplit(request.url).hostname or "")
+        if not self.may_connect(request.ticket, address):
+            now = self.web.clock()
+            self.refused.append(
+                Response(request, 0, b"", b"", b"", address, now, 0.0, CROWDED, CROWDED)
+            )
+            return
         exchange = self.web.ask(request)
         heapq.heappush(self.under_way, (exchange.end, len(self.web.log), exchange, request))
 
     def wait(self, timeout: float) -> list[Response]:
-        # A clock that counts from 1970 is too coarse for less.
-        until = self.web.now + (max(timeout, TICK) if timeout else 0.0)
+        if self.refused:
+            refused, self.refused = self.refused, []
+            return refused
+        until = self.web.now + timeout
         if self.under_way:
             until = min(until, max(self.web.now, self.under_way[0][0]))
         self.idle_turns = 0 if until > self.web.now else self.idle_turns + 1
@@ -195,10 +249,10 @@ class SimulatedTransport:
         return ended
 
     def drop(self) -> None:
-        """The sites see that the connection is closed, and stop."""
+        """The sites see their connections close."""
         dropped = {id(exchange) for _, _, exchange, _ in self.under_way}
         self.web.log = [
-            exchange._replace(end=self.web.now, reply=failing(DROPPED))
+            exchange._replace(end=self.web.now, reply=DROPPED)
             if id(exchange) in dropped
             else exchange
             for exchange in self.web.log
@@ -282,19 +336,18 @@ class Crawl:
                 round=self.rounds,
                 frontier=reports[state.shard].frontier,
                 waiting=reports[state.shard].waiting,
-                hosts=self._hosts_after(state, reports[state.shard].hosts),
+                hosts=self._merged((*state.hosts, reports[state.shard].hosts)),
             )
             for state in self.states
         )
         self._check_sums()
         return ended
 
-    def _hosts_after(self, state: ShardState, run: str) -> tuple[str, ...]:
-        runs = (*state.hosts, run) if run else state.hosts
+    def _merged(self, runs: tuple[str, ...]) -> tuple[str, ...]:
+        runs = tuple(filter(None, runs))
         if len(runs) <= TIER:
             return runs
-        path = f"{self.base}/merged-{state.shard}-{self.rounds}"
-        return (merge_host_runs(path, runs),)
+        return (merge_host_runs(f"{self.base}/hosts-{self.rounds}.parquet", runs),)
 
     def _check_sums(self) -> None:
         """Every URL has ended, or waits: none twice, none lost."""
@@ -318,9 +371,16 @@ class Crawl:
             before = len(self.web.log)
             self.round()
 
-    def run_for(self, days: float) -> None:
-        """The same command once an hour, as a schedule would, until nothing waits."""
+    def restart(self) -> None:
+        """What a new process finds: what was under way has been dropped."""
+        self.transport.drop()
+
+    def run_for(self, days: float, every: float = 3607.0) -> None:
+        """The same command again and again, as a schedule would, until nothing waits.
+
+        (At the full hour it would meet a host that flaps always in the same of its moods.)
+        """
         until = self.web.now + days * 86400
         while self.waiting() and self.web.now < until:
             self.run()
-            self.web.now += 3607  # no round number: in step with nothing
+            self.web.now += every

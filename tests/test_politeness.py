@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import time
 
@@ -82,6 +83,41 @@ def test_site_that_answers_503_for_a_while_loses_no_page(tmp_path):
         assert set(outcomes(tmp_path).values()) == {records.PAGE}
         assert len(outcomes(tmp_path)) == 7
         assert sum(hit.status == 503 for hit in web.log) <= 5  # 4 s of it: 1 s, 2 s, 4 s
+
+
+def test_flapping_and_dead_hosts_cost_the_others_nothing_and_are_not_hammered(tmp_path):
+    calm, began = site(6), time.monotonic()
+
+    def answer(request: Request) -> Answer:
+        down = (time.monotonic() - began) % 1.4 > 0.7 and request.path != "/robots.txt"
+        return Answer(503) if down and request.host == OTHER else calm(request)
+
+    with serve(answer, [HOST, OTHER]) as web:
+        dead = f"http://127.0.0.43:{web.port}/"
+        seeds = (web.url(), web.url("/", OTHER), dead)
+        ended = run_crawl(tmp_path, *seeds, delay=0.2, patience=5.0, round_time=25.0)
+        found = outcomes(tmp_path)
+        assert ended.code == WORK_LEFT
+        assert [host.host for host in ended.waits.hosts] == ["127.0.0.43"]
+        assert set(found.values()) == {records.PAGE, records.DUPLICATE}
+        assert len(found) == 14
+        for host in (HOST, OTHER):
+            assert web.max_parallel(host) == 1
+            assert min(web.gaps(host)) >= 0.19
+            assert web.asked(host)[0].path == "/robots.txt"
+        hits = web.asked(OTHER)
+        for hit, following in itertools.pairwise(hits):
+            assert hit.status != 503 or following.start - hit.end >= 0.98
+
+
+def test_hosts_of_one_address_share_its_cap_from_the_first_request_on(tmp_path):
+    names = [f"h{number}.localhost" for number in range(6)]
+
+    with serve(lambda request: Answer(body=b"x", delay=0.2), ["127.0.0.1"]) as web:
+        seeds = [f"http://{name}:{web.port}/" for name in names]
+        run_crawl(tmp_path, *seeds, per_address=2)
+        assert list(outcomes(tmp_path).values()).count(records.DUPLICATE) == 5
+        assert web.max_parallel("127.0.0.1") == 2
 
 
 def test_page_that_always_fails_ends_while_others_go_on(tmp_path):

@@ -65,6 +65,7 @@ def test_new_origin_is_asked():
         (answer(301), OPEN, "HTTP 301, redirects to no URL"),
         (answer(302, location="mailto:a@b"), OPEN, "HTTP 302, redirects to no URL"),
         (answer(302, location="http://[/"), OPEN, "HTTP 302, redirects to no URL"),
+        (answer(302, location="http://host:x/"), OPEN, "HTTP 302, redirects to no URL"),
         (answer(304), WAIT, "HTTP 304"),  # nobody asked whether anything changed
         (answer(400), OPEN, "HTTP 400"),
         (answer(401), CLOSED, "HTTP 401"),
@@ -174,7 +175,7 @@ def test_five_redirects_are_followed_and_no_more():
 
 
 def test_redirect_to_what_cannot_be_asked_leads_nowhere():
-    hop = answer(302, location="http://host:x/")
+    hop = answer(302, location="http://host:0/")
     assert access(after(hop, answer(0, failure=BAD_URL)), NOW) == OPEN
 
 

@@ -127,3 +127,18 @@ def test_small_host_is_not_starved_by_large_ones():
         now += 1.0
         scheduler.release(host, now)
     assert asked[-1] == "small"
+
+
+def test_admit_counts_hosts_whose_address_was_not_known():
+    scheduler = Scheduler(per_address=2)
+    for name in "abc":
+        scheduler.add(scheduler.host(name), range(3))
+    first = [take(scheduler, 0.0) for _ in range(3)]
+    assert [scheduler.admit(host, "192.0.2.1") for host in first] == [True, True, False]
+    assert scheduler.admit(first[0], "192.0.2.1")  # it counts once
+    assert scheduler.admit(first[2], "192.0.2.2")  # by another address it may go
+    first[2].address = "192.0.2.1"
+    scheduler.release(first[2], 0.0)
+    assert take(scheduler, 0.0) is None
+    scheduler.release(first[0], 5.0)
+    assert take(scheduler, 0.0) is first[2]

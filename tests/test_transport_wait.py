@@ -15,7 +15,7 @@ from tests.transports import (
     make_transport,  # noqa: F401
 )
 from tests.webserver import Answer, serve
-from transforms.transport import Request
+from transforms.transport import CROWDED, Request
 from transforms.transport_curl import cache_size
 
 
@@ -98,23 +98,6 @@ def test_wait_returns_as_soon_as_one_has_ended(make):
         assert [response.request.ticket for response in transport.wait(5)] == ["127.0.0.2"]
 
 
-def test_drop_breaks_off_what_is_under_way_and_leaves_the_transport_ready(make):
-    def script(peer):
-        peer.hear()
-        peer.wait_for_hangup()
-
-    with RawServer(script) as server, serve(lambda request: Answer(body=b"well")) as web:
-        transport = make()
-        transport.start(Request("dropped", server.url))
-        transport.wait(0.1)
-        transport.drop()
-        assert server.hung_up.wait(2)
-        assert transport.wait(0.1) == []
-        for turn in range(3):
-            transport.start(Request(turn, web.url()))
-            assert [each.request.ticket for each in transport.wait(5)] == [turn]
-
-
 def test_close_drops_what_is_under_way(make):
     def script(peer):
         peer.hear()
@@ -127,3 +110,40 @@ def test_close_drops_what_is_under_way(make):
         transport.close()
         assert server.hung_up.wait(2)
         transport.close()
+
+
+def test_drop_breaks_off_what_is_under_way_and_hands_out_no_end_of_it(make):
+    def script(peer):
+        peer.hear()
+        peer.wait_for_hangup()
+
+    with RawServer(script) as silent, serve(lambda request: Answer(), ["127.0.0.2"]) as web:
+        transport = make()
+        transport.start(Request("silent", silent.url))
+        transport.wait(0.1)
+        transport.drop()
+        assert silent.hung_up.wait(2)
+        transport.start(Request("next", web.url()))
+        assert [response.request.ticket for response in transport.wait(5)] == ["next"]
+        assert transport.wait(0.1) == []
+
+
+def test_may_connect_is_asked_before_anything_is_sent(make):
+    asked = []
+
+    def may_connect(ticket, ip):
+        asked.append((ticket, ip))
+        return ticket != "no"
+
+    with serve(lambda request: Answer(), ["127.0.0.3"]) as web:
+        transport = make()
+        transport.may_connect = may_connect
+        transport.start(Request("no", web.url()))
+        [response] = transport.wait(5)
+        assert (response.failure, response.ip, response.status) == (CROWDED, "127.0.0.3", 0)
+        assert web.log == []
+        transport.start(Request("yes", web.url()))
+        assert transport.wait(5)[0].status == 200
+        transport.start(Request("again", web.url()))  # on the connection that is there
+        assert transport.wait(5)[0].status == 200
+        assert asked == [("no", "127.0.0.3"), ("yes", "127.0.0.3")]

@@ -19,12 +19,12 @@ class Errand(NamedTuple):
 
 
 class Ticket(NamedTuple):
-    """What a request under way is for: a row and its URL, or (instead) an errand."""
+    """What a request under way is for: a row and its URL, or an errand."""
 
     asked: Host
-    row: int = -1
-    url: Waiting = Waiting("", 0, 0, "", False)
-    errand: Errand | None = None
+    row: int
+    url: Waiting | None
+    errand: Errand | None
 
 
 def fetched(

@@ -28,6 +28,7 @@ HOSTS = pa.schema(
         ("slowdown", pa.float64()),
         ("failures", pa.int64()),
         ("closures", pa.int64()),
+        ("reopened", pa.int64()),
         ("reason", pa.string()),
         ("address", pa.string()),
         ("requests", pa.int64()),
@@ -47,6 +48,7 @@ class HostRecord(NamedTuple):
     slowdown: float = 0.0  # a gap forced by failures; eases with good answers
     failures: int = 0  # in a row: no answer, or "not now"
     closures: int = 0  # in a row: put aside for the rest of a round
+    reopened: int = 0  # closed, and then answered well, ever: its failures pass
     reason: str = ""  # why it is being left alone; "" when all is well
     address: str = ""  # the IP address that answered last
     requests: int = 0  # ever, for robots.txt too

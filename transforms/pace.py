@@ -18,7 +18,9 @@ from transforms.http_head import first, parse_head
 from transforms.robots_cache import seconds_until
 from transforms.transport import CONNECT, DNS, TIMEOUT, Response
 
-LONGEST_UNASKED = 30.0  # Heritrix's and Nutch's bound for a gap that nobody asked for
+LONGEST_ADAPTIVE = 30.0  # Heritrix's and Nutch's bound for a gap that nobody asked for
+# A host that is up half of the time would else be left alone for longer without end.
+LONGEST_SLOWDOWN = 30.0  # that doubling leads to; a longer gap is doubled once
 FIRST_SETBACK = 1.0  # the least gap after a failure; doubles with each in a row
 LONGEST_RETRY_AFTER = 7 * 86400.0
 MAX_FAILURES = 6  # in a row, and a host is closed: 31 s after the first at the least
@@ -57,15 +59,15 @@ def is_suspect(response: Response) -> bool:
     return is_unanswered(response) or is_busy(response)
 
 
-def due_gap(record: HostRecord, policy: PacePolicy, crawl_delay: float) -> float:
+def due_gap(latency: float, policy: PacePolicy, crawl_delay: float) -> float:
     """Seconds from the end of a response to the next request, the host being well.
 
-    >>> due_gap(HostRecord("a", latency=2.0), PacePolicy(1.0, 2.0, 60.0, 2), crawl_delay=3.0)
+    >>> due_gap(2.0, PacePolicy(1.0, 2.0, 60.0, 2), crawl_delay=3.0)
     4.0
     """
     if policy.delay == 0:
         return crawl_delay
-    adaptive = min(policy.adaptive * record.latency, LONGEST_UNASKED)
+    adaptive = min(policy.adaptive * latency, LONGEST_ADAPTIVE)
     return max(policy.delay, crawl_delay, adaptive)
 
 
@@ -78,12 +80,16 @@ def after_exchange(
         counted = record._replace(requests=record.requests + 1)
         return _set_back(counted, ended_at, policy, crawl_delay, cause)
     if is_busy(response):
-        counted = _count(record, response)
+        counted = record._replace(
+            requests=record.requests + 1,
+            address=response.ip or record.address,
+            latency=_mean_latency(record.latency, response.elapsed),
+        )
         until = _told_until(response, ended_at)
         cause = f"HTTP {response.status}"
         set_back = _set_back(counted, ended_at, policy, crawl_delay, cause, told=until > ended_at)
         return set_back._replace(ready_at=max(set_back.ready_at, until))
-    return _go_on(_count(record, response), ended_at, policy, crawl_delay)
+    return _go_on(record, response, ended_at, policy, crawl_delay)
 
 
 def after_robots(
@@ -93,18 +99,10 @@ def after_robots(
 
     How long a robots.txt that is not to be had is waited for is `robots_cache`'s to say.
     """
-    record = _go_on(_count(record, response), ended_at, policy, crawl_delay)
+    record = _go_on(record, response, ended_at, policy, crawl_delay)
     if is_busy(response):
         return record._replace(ready_at=max(record.ready_at, _told_until(response, ended_at)))
     return record
-
-
-def _count(record: HostRecord, response: Response) -> HostRecord:
-    return record._replace(
-        requests=record.requests + 1,
-        address=response.ip or record.address,
-        latency=_mean_latency(record.latency, response.elapsed),
-    )
 
 
 def _told_until(response: Response, ended_at: float) -> float:
@@ -114,15 +112,29 @@ def _told_until(response: Response, ended_at: float) -> float:
 
 
 def _go_on(
-    record: HostRecord, ended_at: float, policy: PacePolicy, crawl_delay: float
+    record: HostRecord,
+    response: Response,
+    ended_at: float,
+    policy: PacePolicy,
+    crawl_delay: float,
 ) -> HostRecord:
     """All is well: the due gap, or what is left of a slowdown."""
-    gap = due_gap(record, policy, crawl_delay)
+    latency = _mean_latency(record.latency, response.elapsed)
+    gap = due_gap(latency, policy, crawl_delay)
     eased = record.slowdown * _EASING
     slowdown = eased if eased > max(gap, FIRST_SETBACK) else 0.0
     gap = max(gap, slowdown)
     return record._replace(
-        failures=0, closures=0, reason="", slowdown=slowdown, gap=gap, ready_at=ended_at + gap
+        requests=record.requests + 1,
+        address=response.ip or record.address,
+        latency=latency,
+        failures=0,
+        closures=0,
+        reopened=record.reopened + bool(record.closures),
+        reason="",
+        slowdown=slowdown,
+        gap=gap,
+        ready_at=ended_at + gap,
     )
 
 
@@ -146,9 +158,11 @@ def _set_back(
             reason=cause,
             ready_at=ended_at + closed_for * stray,
         )
-    gap = due_gap(record, policy, crawl_delay)
-    doubled = min(2 * record.slowdown, LONGEST_UNASKED)
-    slowdown = record.slowdown if told else max(FIRST_SETBACK, doubled, 2 * gap)
+    gap = due_gap(record.latency, policy, crawl_delay)
+    slowdown = record.slowdown
+    if not told:
+        doubled = min(2 * slowdown, LONGEST_SLOWDOWN)
+        slowdown = max(FIRST_SETBACK, slowdown, doubled, 2 * gap)
     return record._replace(
         failures=failures,
         reason=cause,

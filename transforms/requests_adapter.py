@@ -24,12 +24,19 @@ class PrivateAddressError(Exception):
     """The server's address, which the crawl may not ask."""
 
 
+class CrowdedError(Exception):
+    """The server's address, which is asked enough already."""
+
+
 class Watcher(Protocol):
     """An exchange under way on this thread."""
 
     allow_private: bool
     head_lines: list[bytes]  # filled here, as received
     is_sent: bool  # set here
+
+    def may_connect(self, address: str) -> bool:
+        """Whether a request may go to that address now."""
 
     def hold(self, sock: socket.socket) -> None:
         """The exchange goes through this socket; called again when TLS has wrapped it."""
@@ -93,6 +100,9 @@ class _Watched(HTTPConnection):
         if not (HERE.watcher.allow_private or self.proxy or is_public(address)):
             sock.close()
             raise PrivateAddressError(wire.not_public(address))
+        if not (self.proxy or HERE.watcher.may_connect(address)):
+            sock.close()
+            raise CrowdedError(wire.crowded(address))
         HERE.watcher.hold(sock)
         return sock
 

@@ -15,11 +15,11 @@ import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
-from urllib.parse import urldefrag, urljoin
 
 from transforms.http_head import first, parse_head
 from transforms.robots import Robots, clip, parse_robots
 from transforms.transport import BAD_URL, TOO_LARGE, Response
+from transforms.urls import resolve
 
 OPEN = "open"  # everything is allowed
 CLOSED = "closed"  # nothing is
@@ -217,9 +217,11 @@ def _validator(value: str) -> str:
 
 
 def _target(url: str, location: str) -> str:
-    """Where a redirect leads; "" if to nothing that can be asked."""
-    try:
-        target = urldefrag(urljoin(url, location)).url if location else ""
-    except ValueError:
-        return ""
-    return target if target.lower().startswith(("http://", "https://")) else ""
+    """Where a redirect leads, normalized: its host is one of the crawl's, and no other
+    spelling of it. "" if to nothing that can be asked.
+
+    >>> _target("http://a.example/robots.txt", "HTTP://B.Example:80/robots.txt#x")
+    'http://b.example/robots.txt'
+    """
+    target = resolve(url, location) if location else None
+    return target if target and target.startswith(("http://", "https://")) else ""

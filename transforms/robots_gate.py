@@ -14,6 +14,7 @@ from transforms.robots_cache import (
     RULES,
     WAIT,
     RobotsRecord,
+    RobotsRequest,
     access,
     after_response,
     next_request,
@@ -65,6 +66,9 @@ class RobotsGate:
         word = access(record, now)
         if word == ASK:
             request = next_request(record)
+            if request.url != f"{origin}/robots.txt" and self.knows(request.url, now):
+                self.learn([self.records[origin_of(request.url)]._replace(origin=origin)])
+                return self.decide(url, now)
             return Decision(ASK, origin=origin, url=request.url, headers=request.headers)
         if word == WAIT:
             return Decision(WAIT, until=record.retry_at, reason=record.cause, origin=origin)
@@ -81,6 +85,21 @@ class RobotsGate:
                     DENY, reason=f"robots.txt line {verdict.line_number}: {verdict.line_text}"
                 )
         return Decision(GO)
+
+    def knows(self, url: str, now: float) -> bool:
+        """Whether a URL is the robots.txt of an origin of which it is known what it says."""
+        record = self.records.get(origin_of(url))
+        return bool(
+            record
+            and record.state
+            and now < record.expires_at
+            and url == f"{record.origin}/robots.txt"
+        )
+
+    def is_asking(self, origin: str, url: str, now: float) -> bool:
+        """Whether an origin's next request, too, is for that URL, without conditions."""
+        record = self.records.get(origin) or RobotsRecord(origin)
+        return access(record, now) == ASK and next_request(record) == RobotsRequest(url)
 
     def answer(self, origin: str, response: Response, now: float, ready_at: float) -> None:
         """Take the end of an exchange that `decide` asked for.

@@ -1,8 +1,9 @@
 """The loop of a fetch slot: start whatever may be asked, wait, hand on what has ended.
 
 Who may be asked is the scheduler's to say, how long a host is left alone `pace`'s, what
-a site allows `robots_gate`'s, how an exchange is made the transport's. A fetch ends
-once. A URL that was not reached when the round must stop rolls over as it was.
+a site allows `robots_gate`'s, whether a failure is for good `strikes`', how an exchange
+is made the transport's. A fetch ends once. A URL that was not reached when the round must
+stop rolls over as it was.
 """
 
 from __future__ import annotations
@@ -12,36 +13,29 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from transforms.attempts import Attempts
 from transforms.exchange import Errand, Ticket, may_be_told
-from transforms.hosts import HostRecord
 from transforms.live import LIVE
-from transforms.outcome import is_passing
-from transforms.pace import (
-    MAX_CLOSURES,
-    PacePolicy,
-    after_exchange,
-    after_robots,
-    due_gap,
-    is_suspect,
-    is_unanswered,
-)
+from transforms.outcome import is_passing, outcome_of
+from transforms.pace import MAX_CLOSURES, PacePolicy, is_suspect
 from transforms.records import PAGE, ROBOTS_DENIED, Fetched, Slot
+from transforms.robots_errands import RobotsErrands
 from transforms.robots_gate import ASK, DENY, WAIT, Decision, RobotsGate
 from transforms.scheduler import Host, Scheduler
 from transforms.slot_ends import SlotEnds
+from transforms.slot_hosts import SlotHosts
 from transforms.slot_rows import SlotRows
+from transforms.strikes import Strikes
 from transforms.transport import (
     ADDRESS,
-    BAD_URL,
+    CONNECT,
+    CROWDED,
     DNS,
-    TLS,
     FetchPolicy,
     Request,
     Response,
     Transport,
 )
-from transforms.urls import host_of
+from transforms.urls import origin_of
 
 LOOK_BEHIND = 100  # URLs of a host that are looked at for one that need not wait
 LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again
@@ -75,34 +69,32 @@ class SlotFetcher:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.policy = policy
-        self.slot = slot
+        self.limit = slot.limit
         self.rows = rows
         self.transport = transport
         self.must_stop = must_stop
         self.clock = clock
-        self.began = clock()
         self.gate = RobotsGate(
             policy.fetch.user_agent, policy.robots_forbidden, policy.pace.max_crawl_delay
         )
         # Behind a proxy every host has the address of the proxy.
         self.scheduler = Scheduler(0 if policy.fetch.proxy else policy.per_address)
-        self.attempts = Attempts(policy.pace.retries)
+        transport.may_connect = lambda ticket, ip: self.scheduler.admit(ticket.asked, ip)
+        self.strikes = Strikes(policy.pace.retries)
+        self.began = clock()
+        self.hosts = SlotHosts(rows, self.scheduler, self.gate, policy.pace, self.began)
         self.ends = SlotEnds(slot, rows, clock)
-        self.dead: dict[str, Response] = {}  # origins given up while their host answers
+        self.errands = RobotsErrands(
+            self.gate, self.scheduler, self.hosts, self.strikes, policy.patience
+        )
         self.pages = 0  # had, and possibly on their way
         self.in_flight = 0
         self.last_look = 0.0
         for record, queue in rows.by_host():
-            self.scheduler.add(self._enter(record), queue)
+            self.scheduler.add(self.hosts.enter(record.host), queue)
             LIVE.waiting += len(queue)
 
     def run(self) -> Iterator[Fetched]:
-        try:
-            yield from self._turns()
-        finally:
-            self.transport.drop()
-
-    def _turns(self) -> Iterator[Fetched]:
         end_at: float | None = None  # when to stop waiting for what is under way
         while True:
             now = self.clock()
@@ -111,7 +103,8 @@ class SlotFetcher:
             if end_at is None:
                 self._start_requests(now)
             elif now >= end_at:
-                self._abandon(now)
+                self.transport.drop()
+                self.hosts.abandon(now)
                 break
             if self.ends.ended:
                 # What was just started is on its way while these pages are parsed.
@@ -123,24 +116,6 @@ class SlotFetcher:
                 break
             self._take(self.transport.wait(wait))
         yield from self.ends.hand_on()
-
-    def _abandon(self, now: float) -> None:
-        """Requests are still under way, and nobody waits for them: their hosts saw them."""
-        for host in self.scheduler.hosts.values():
-            if host.busy:
-                record = self.rows.record(host.name)
-                gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(host.name))
-                ready_at = max(record.ready_at, now + gap)
-                self.rows.note_host(record._replace(ready_at=ready_at))
-
-    def _enter(self, record: HostRecord) -> Host:
-        host = self.scheduler.host(record.host)
-        host.ready_at = max(record.ready_at, self.began)
-        host.address = record.address
-        self.gate.learn(record.robots)
-        gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(record.host))
-        host.seconds_each = gap + record.latency
-        return host
 
     def _is_to_stop(self, now: float) -> bool:
         if now - self.last_look < LOOK_UP:
@@ -164,9 +139,8 @@ class SlotFetcher:
 
     def _is_full(self) -> bool:
         """Whether nothing more may be started for now: no connection free, or limit reached."""
-        limit = self.slot.limit
         return self.in_flight >= self.policy.fetch.concurrency or (
-            limit is not None and self.pages >= limit
+            self.limit is not None and self.pages >= self.limit
         )
 
     def _start_requests(self, now: float) -> None:
@@ -183,16 +157,17 @@ class SlotFetcher:
         A host has an origin for each scheme and port. While the robots.txt of one is
         waited for, the URLs of the others go on.
         """
-        if host.errands:
-            self._run_errand(host, host.errands.popleft())
+        errand = self.errands.next(host, now) if host.errands else None
+        if errand:
+            self._start(Ticket(host, -1, None, errand), errand.url, errand.headers, any_type=True)
             return
-        soonest = math.inf
+        soonest = math.inf if host.queue else host.ready_at
         for _ in range(min(len(host.queue), LOOK_BEHIND)):
             decision = self._try(host, now)
             if decision is None:
                 return
             soonest = min(soonest, decision.until)
-            self._put_aside(host, decision)
+            self.hosts.put_aside(host, decision.reason)
             host.queue.rotate(-1)
         self.scheduler.release(host, max(host.ready_at, soonest))
 
@@ -205,150 +180,122 @@ class SlotFetcher:
             host.queue.popleft()
             self.pages += 1
             referer = (("Referer", url.referrer),) if may_be_told(url) else ()
-            self._start(Request(Ticket(host, row, url), url.url, referer))
+            self._start(Ticket(host, row, url, None), url.url, referer)
         elif decision.word == DENY:
             host.queue.popleft()
-            self.ends.end_unasked(row, url, ROBOTS_DENIED, decision.reason)
+            self.ends.end(row, url, ROBOTS_DENIED, error=decision.reason)
             self.scheduler.release(host, host.ready_at)
-        elif decision.origin in self.dead:
+        elif decision.origin in self.errands.dead:
             host.queue.popleft()
-            self.ends.end_asked(host, row, url, self.dead[decision.origin])
+            self._end_unasked(host, row, self.errands.dead[decision.origin])
             self.scheduler.release(host, host.ready_at)
         elif decision.word == WAIT:
             return decision
         else:
-            self._send_for_robots(host, decision)
+            return self._send_for_robots(host, decision, now)
         return None
 
-    def _send_for_robots(self, host: Host, decision: Decision) -> None:
-        """Ask for a robots.txt: at this host, or as an errand at the one that a redirect names.
+    def _send_for_robots(self, host: Host, decision: Decision, now: float) -> Decision | None:
+        todo = self.errands.send(host, decision, now)
+        if isinstance(todo, Decision):
+            return todo
+        if todo:
+            self._start(Ticket(host, -1, None, todo), todo.url, todo.headers, any_type=True)
+        return None
 
-        Until that is done the host stays busy: it has nothing else that may be asked. No
-        circle of hosts waits for itself: a host runs the errands of others first, so
-        whoever sends one of its own has none left to run.
-        """
-        errand = Errand(host, decision.origin, decision.url, decision.headers)
-        name = host_of(decision.url)
-        if name == host.name:
-            self._run_errand(host, errand)
-            return
-        known = name in self.scheduler.hosts
-        other = self.scheduler.host(name) if known else self._enter(self.rows.record(name))
-        self.scheduler.hold(host)
-        self.scheduler.add_errand(other, errand)
-
-    def _run_errand(self, asked: Host, errand: Errand) -> None:
-        ticket = Ticket(asked, errand=errand)
-        self._start(Request(ticket, errand.url, errand.headers, any_type=True))
-
-    def _start(self, request: Request) -> None:
+    def _start(
+        self,
+        ticket: Ticket,
+        url: str,
+        headers: tuple[tuple[str, str], ...],
+        any_type: bool = False,
+    ) -> None:
         self.in_flight += 1
-        self.transport.start(request)
+        self.transport.start(Request(ticket, url, headers, any_type))
 
-    def _put_aside(self, host: Host, decision: Decision) -> None:
-        record = self.rows.record(host.name)
-        if record.reason != decision.reason:
-            self.rows.note_host(record._replace(reason=decision.reason))
+    def _take(self, responses: list[Response]) -> None:
+        for response in responses:
+            self.in_flight -= 1
+            ticket: Ticket = response.request.ticket
+            if response.failure == CROWDED:
+                self._put_back(ticket, response.ip)
+            elif ticket.errand:
+                self._end_errand(ticket.asked, ticket.errand, response)
+            else:
+                self._end_page(ticket, response)
 
-    def _end_exchange(self, response: Response) -> None:
-        self.in_flight -= 1
-        ticket: Ticket = response.request.ticket
-        if ticket.errand:
-            self._end_errand(ticket.asked, ticket.errand, response)
-        else:
-            self._end_page(ticket, response)
+    def _put_back(self, ticket: Ticket, address: str) -> None:
+        """Nothing was asked, as its address is asked enough already; now that is known."""
+        host, errand = ticket.asked, ticket.errand
+        host.address = address
+        if errand is None:
+            self.pages -= 1
+            host.queue.appendleft(ticket.row)
+        elif errand.host is not host:
+            host.errands.appendleft(errand)
+        self.scheduler.release(host, host.ready_at)
 
     def _end_errand(self, asked: Host, errand: Errand, response: Response) -> None:
-        """Take a robots.txt, or note that there was none to be had, and give hosts back."""
-        ended_at = response.started + response.elapsed
-        record = self.rows.record(asked.name)
-        crawl_delay = self.gate.crawl_delay(asked.name)
-        pace = self.policy.pace
-        after = after_exchange if is_unanswered(response) else after_robots
-        self._note(asked, after(record, response, ended_at, pace, crawl_delay))
-        if response.failure in (ADDRESS, TLS, BAD_URL) and errand.host is asked:
-            # No server was reached whose robots.txt could be obeyed: the page fares alike.
-            self._end_row(asked, asked.queue.popleft(), response)
-        elif errand.host is asked and self.attempts.is_dead(errand, response):
-            self.dead[errand.origin] = response
-            self._end_row(asked, asked.queue.popleft(), response)
+        if self.errands.end(asked, errand, response):
+            self._end_unasked(asked, asked.queue.popleft(), response)
         else:
-            self.gate.answer(errand.origin, response, ended_at, asked.ready_at)
-            self.ends.end_robots(errand, response)
-            self._learn_pace(errand.host)
-            if is_unanswered(response):
-                errand.host.queue.rotate(-1)  # another origin may answer: it is next
-        if errand.host is not asked:
-            self.scheduler.release(errand.host, errand.host.ready_at)
+            self.ends.archive_robots(errand.url, response)
         self._give_back(asked, response)
-
-    def _learn_pace(self, host: Host) -> None:
-        """A robots.txt has come: its Crawl-delay holds from the next request on."""
-        record = self.rows.record(host.name)
-        robots = self.gate.records_of(host.name)
-        gap = due_gap(record, self.policy.pace, self.gate.crawl_delay(host.name))
-        if record.ready_at:  # it was asked before
-            host.ready_at = max(host.ready_at, host.ready_at - record.gap + gap)
-        self.rows.note_host(record._replace(robots=robots, gap=gap, ready_at=host.ready_at))
-        host.seconds_each = gap + record.latency
 
     def _end_page(self, ticket: Ticket, response: Response) -> None:
         host, row = ticket.asked, ticket.row
         ended_at = response.started + response.elapsed
-        record = self.rows.record(host.name)
-        crawl_delay = self.gate.crawl_delay(host.name)
-        record = after_exchange(record, response, ended_at, self.policy.pace, crawl_delay)
-        self._note(host, record)
-        host.failures += is_suspect(response)
-        if is_passing(response) and not self.attempts.is_last(host, row, response):
+        self.hosts.exchanged(host, response, ended_at)
+        assert ticket.url is not None
+        suspect = is_suspect(response)
+        # That it can not be reached is no URL's fault, but perhaps that of a port.
+        key = origin_of(ticket.url.url) if response.failure == CONNECT else row
+        if is_passing(response) and not self.strikes.strike(key, host, is_host_suspect=suspect):
             self.pages -= 1
             host.queue.append(row)
-            if not is_suspect(response):
-                pause = 2.0 ** (self.attempts.of_row(row) - 1)
-                host.ready_at = max(host.ready_at, ended_at + pause)
+            if not suspect:
+                again_at = ended_at + 2.0 ** (self.strikes.attempts(row) - 1)
+                host.ready_at = max(host.ready_at, again_at)
         else:
-            host.successes += not is_suspect(response)
-            self.pages -= self.ends.end_asked(host, row, ticket.url, response) != PAGE
+            if not suspect:
+                self.strikes.answered(row, ticket.url.url, host)
+            self._end_as(host, ticket, response, outcome_of(response))
         self._give_back(host, response)
 
-    def _note(self, host: Host, record: HostRecord) -> None:
-        """Take over what `pace` made of an exchange."""
-        host.ready_at = record.ready_at
-        host.address = record.address
-        host.seconds_each = record.gap + record.latency
-        self.rows.note_host(record)
+    def _end_as(self, host: Host, ticket: Ticket, response: Response, outcome: str) -> None:
+        self.pages -= outcome != PAGE
+        self.hosts.ended_url(host)
+        assert ticket.url is not None
+        self.ends.end(ticket.row, ticket.url, outcome, response, response.error)
+
+    def _end_unasked(self, host: Host, row: int, response: Response) -> None:
+        """End a URL as the exchange that shows that it can not be asked for."""
+        self.pages += 1
+        ticket = Ticket(host, row, self.rows.waiting(row), None)
+        self._end_as(host, ticket, response, outcome_of(response))
 
     def _give_back(self, host: Host, response: Response) -> None:
-        """Give a host back to the scheduler, or close its queue: for this round, or for good."""
-        record = self.rows.record(host.name)
+        """Give a host back to the scheduler; close its queue first when it is left alone."""
+        record = self.hosts.record(host)
         gone = response.failure == DNS and record.failures > self.policy.pace.retries
-        # A host that answered all but its last few URLs is well; these are not.
-        ill = record.closures > 2 and record.fetched > 0 and len(host.queue) <= LAST_FEW
-        if response.failure == ADDRESS or gone or ill or record.closures >= MAX_CLOSURES:
-            self._end_queue(host, response)
-        elif record.closures:
-            self._hand_back_errands(host, response)
-            LIVE.waiting -= len(host.queue)
-            host.queue.clear()
+        if response.failure == ADDRESS or gone or record.closures:
+            self._close(host, response, for_good=not record.closures)
+        elif host.errands and host.ready_at > self.clock() + self.policy.patience:
+            self.errands.hand_back(host, response, self.clock())
         self.scheduler.release(host, host.ready_at)
 
-    def _end_queue(self, host: Host, response: Response) -> None:
-        """End every URL of a host that can not be asked at all."""
-        self._hand_back_errands(host, response)
+    def _close(self, host: Host, response: Response, for_good: bool) -> None:
+        """Close a host's queue for this round; end those of its URLs that have had their time."""
+        self.errands.hand_back(host, response, self.clock())
+        record = self.hosts.record(host)
+        # A host that answered all but its last few URLs is well; these are not. (Unless it was
+        # closed before, and came back; and that none can be reached is the fault of no URL.)
+        few = len(host.queue) <= LAST_FEW and record.fetched > 0 and not record.reopened
+        ill = few and record.closures > 1 and response.failure != CONNECT
+        for_good = for_good or ill or record.closures >= MAX_CLOSURES
         while host.queue:
-            self._end_row(host, host.queue.popleft(), response)
-
-    def _hand_back_errands(self, host: Host, response: Response) -> None:
-        """Errands that a closed host can not serve end as the exchange that closed it."""
-        while host.errands:
-            errand = host.errands.popleft()
-            self.gate.answer(errand.origin, response, self.clock(), host.ready_at)
-            self._learn_pace(errand.host)
-            self.scheduler.release(errand.host, errand.host.ready_at)
-
-    def _end_row(self, host: Host, row: int, response: Response) -> None:
-        self.ends.end_asked(host, row, self.rows.waiting(row), response)
-
-    def _take(self, responses: list[Response]) -> None:
-        for response in responses:
-            self._end_exchange(response)
+            row = host.queue.popleft()
+            if for_good or (record.closures > 1 and self.strikes.is_out(row, host)):
+                self._end_unasked(host, row, response)
+            else:
+                LIVE.waiting -= 1

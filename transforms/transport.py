@@ -8,6 +8,7 @@ start, and hands back each exchange once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 # Why an exchange did not end in a complete response (`Response.failure`).
@@ -19,6 +20,7 @@ BROKEN = "broken"  # the answer is not HTTP, or broke off
 TOO_LARGE = "too_large"  # cut at max_body; `body` holds what came until then
 UNWANTED = "unwanted"  # dropped on its headers: a content type nobody asked for
 ADDRESS = "address"  # resolves to an address that is not public
+CROWDED = "crowded"  # `may_connect` said no: nothing was sent, and `ip` says to whom
 BAD_URL = "bad_url"  # the client cannot ask for this URL
 
 
@@ -60,8 +62,16 @@ class Response(NamedTuple):
     error: str = ""  # one line for a person
 
 
+def may_always(ticket: Any, ip: str) -> bool:
+    return True
+
+
 class Transport(Protocol):
     """Opens at most `policy.concurrency` exchanges at once; the caller counts."""
+
+    # Asked for a ticket and the IP address that it is to be connected to, not for a
+    # connection that is kept nor for a proxy's; on any thread. False ends it as CROWDED.
+    may_connect: Callable[[Any, str], bool]
 
     def start(self, request: Request) -> None:
         """Begin an exchange. Never blocks, never raises for what a URL or server does."""
@@ -70,7 +80,7 @@ class Transport(Protocol):
         """The exchanges that have ended, each once; waits up to `timeout` seconds for one."""
 
     def drop(self) -> None:
-        """Break off what is under way. `wait` will not tell of it."""
+        """Break off what is under way: no end of it is ever handed out."""
 
     def close(self) -> None:
         """Drop what is under way and close every connection."""

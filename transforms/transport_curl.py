@@ -12,6 +12,7 @@ import resource
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pycurl
@@ -23,6 +24,7 @@ from transforms.transport import (
     BAD_URL,
     BROKEN,
     CONNECT,
+    CROWDED,
     DNS,
     TIMEOUT,
     TLS,
@@ -30,6 +32,7 @@ from transforms.transport import (
     FetchPolicy,
     Request,
     Response,
+    may_always,
 )
 
 _BROTLI = 1 << 23  # CURL_VERSION_BROTLI, in version_info's features
@@ -82,6 +85,7 @@ class CurlTransport:
 
     def __init__(self, policy: FetchPolicy) -> None:
         self._policy = policy
+        self.may_connect: Callable[[Any, str], bool] = may_always
         features = pycurl.version_info()[4]
         encodings = ("gzip", "deflate", "br") if features & _BROTLI else ("gzip", "deflate")
         self._lines = wire.policy_lines(policy, encodings)
@@ -110,7 +114,7 @@ class CurlTransport:
         lines = self._lines
         if request.headers:
             lines = lines | wire.header_lines(request.headers)
-        exchange = self._idle.pop() if self._idle else _Exchange(self._policy)
+        exchange = self._idle.pop() if self._idle else _Exchange(self._policy, self)
         exchange.begin(request, *place, lines)
         self._busy[exchange.curl] = exchange
         self._multi.add_handle(exchange.curl)
@@ -131,9 +135,9 @@ class CurlTransport:
                 return ended
 
     def drop(self) -> None:
-        for curl in self._busy:
-            self._multi.remove_handle(curl)
-        self._idle += self._busy.values()
+        for exchange in self._busy.values():
+            self._multi.remove_handle(exchange.curl)
+            exchange.curl.close()
         self._busy.clear()
         self._ended.clear()
         self._running = 0
@@ -186,7 +190,9 @@ class CurlTransport:
 class _Exchange:
     """An easy handle and what it is receiving; serves one request after another."""
 
-    def __init__(self, policy: FetchPolicy) -> None:
+    def __init__(self, policy: FetchPolicy, transport: CurlTransport) -> None:
+        self._transport = transport
+        self._allow_private = policy.allow_private
         self._max_body = policy.max_body
         self._proxied = bool(policy.proxy)
         self._lines: object = None  # as last handed to libcurl
@@ -197,7 +203,7 @@ class _Exchange:
         # A list's own append: a header line costs a third of what a method here would.
         curl.setopt(pycurl.HEADERFUNCTION, self._head_lines.append)
         curl.setopt(pycurl.WRITEFUNCTION, self._take)
-        if not (policy.allow_private or policy.proxy):
+        if not policy.proxy:
             curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
 
     def begin(self, request: Request, host: str, target: str, lines: dict[str, bytes]) -> None:
@@ -209,7 +215,7 @@ class _Exchange:
         self._judged = False
         self._chunks: list[bytes] = []
         self._size = 0
-        self._refused = ""  # an address
+        self._refused = self._crowded = ""  # addresses
         self._failure = self._error = ""
         self.curl.setopt(pycurl.URL, request.url)
         if not self._proxied:  # a proxy wants the whole URL there
@@ -226,6 +232,8 @@ class _Exchange:
             self._judge()
         if self._refused and code == pycurl.E_COULDNT_CONNECT:
             self._failure, self._error = ADDRESS, wire.not_public(self._refused)
+        elif self._crowded and code == pycurl.E_COULDNT_CONNECT:
+            self._failure, self._error = CROWDED, wire.crowded(self._crowded)
         elif code and not self._failure:
             self._failure = failure_of(code, bool(self._head_lines))
             self._error = " ".join(message.split())
@@ -238,7 +246,7 @@ class _Exchange:
             head=self._head,
             body=b"".join(self._chunks),
             request_head=self._request_head if sent else b"",
-            ip=self.curl.getinfo(pycurl.PRIMARY_IP),
+            ip=self._crowded if self._failure == CROWDED else self.curl.getinfo(pycurl.PRIMARY_IP),
             started=self._started,
             elapsed=self.curl.getinfo(pycurl.TOTAL_TIME),
             failure=self._failure,
@@ -272,8 +280,12 @@ class _Exchange:
 
     def _open_socket(self, _purpose: int, address: Any) -> Any:
         """Called by libcurl to connect: here a name has become an address."""
-        if not is_public(address.addr[0]):
-            self._refused = address.addr[0]
+        ip = address.addr[0]
+        if not (self._allow_private or is_public(ip)):
+            self._refused = ip
+            return pycurl.SOCKET_BAD
+        if not self._transport.may_connect(self._request.ticket, ip):
+            self._crowded = ip
             return pycurl.SOCKET_BAD
         return socket.socket(address.family, address.socktype, address.protocol)
 

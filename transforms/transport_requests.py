@@ -17,7 +17,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.cookiejar import DefaultCookiePolicy
@@ -29,12 +29,13 @@ from requests.adapters import HTTPAdapter
 from urllib3 import exceptions as urllib3_errors
 
 from transforms import wire
-from transforms.requests_adapter import HERE, PrivateAddressError, WatchingAdapter
+from transforms.requests_adapter import HERE, CrowdedError, PrivateAddressError, WatchingAdapter
 from transforms.transport import (
     ADDRESS,
     BAD_URL,
     BROKEN,
     CONNECT,
+    CROWDED,
     DNS,
     TIMEOUT,
     TLS,
@@ -42,6 +43,7 @@ from transforms.transport import (
     FetchPolicy,
     Request,
     Response,
+    may_always,
 )
 
 _CHUNK = 16 * 1024  # bytes of content decoded at once
@@ -52,6 +54,7 @@ _ENCODINGS = [
 # The first line that fits any of an error's causes counts.
 _FAILURES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (PrivateAddressError, ADDRESS),
+    (CrowdedError, CROWDED),
     ((socket.gaierror, urllib3_errors.NameResolutionError), DNS),
     (urllib3_errors.NewConnectionError, CONNECT),
     ((TimeoutError, urllib3_errors.TimeoutError), TIMEOUT),
@@ -70,7 +73,7 @@ def explain(error: BaseException, answered: bool) -> tuple[str, str]:
     """
     causes = list(_causes(error))
     line = " ".join(str(causes[-1]).split())
-    if not isinstance(causes[-1], PrivateAddressError):  # whose words are ours
+    if not isinstance(causes[-1], PrivateAddressError | CrowdedError):  # whose words are ours
         line = f"{type(causes[-1]).__name__}: {line}"
     for kind, failure in _FAILURES:
         if any(isinstance(cause, kind) for cause in causes):
@@ -100,6 +103,7 @@ class RequestsTransport:
         # It warns, with a traceback, of every header that is not quite right.
         logging.getLogger("urllib3").setLevel(logging.ERROR)
         self._policy = policy
+        self.may_connect: Callable[[Any, str], bool] = may_always
         self._session = _prepared(session or _plain_session(), policy)
         self._lines = wire.policy_lines(policy, _ENCODINGS)
         # Threads are made when none is free. Twice the number, because one that hangs in
@@ -109,7 +113,7 @@ class RequestsTransport:
         self._ended: SimpleQueue[_Exchange] = SimpleQueue()
 
     def start(self, request: Request) -> None:
-        exchange = _Exchange(request, self._policy)
+        exchange = _Exchange(request, self._policy, self.may_connect)
         self._under_way[exchange] = None
         lines = self._lines | wire.header_lines(request.headers)
         self._threads.submit(self._run, exchange, lines)
@@ -184,8 +188,11 @@ class RequestsTransport:
 class _Exchange:
     """One request and what came back; filled on its thread, read and cut on the caller's."""
 
-    def __init__(self, request: Request, policy: FetchPolicy) -> None:
+    def __init__(
+        self, request: Request, policy: FetchPolicy, may_connect: Callable[[Any, str], bool]
+    ) -> None:
         self.request = request
+        self._may_connect = may_connect
         self.allow_private = policy.allow_private
         self.started = time.time()
         self._began = time.monotonic()
@@ -201,6 +208,15 @@ class _Exchange:
         self._socket: socket.socket | None = None
         self._was_cut = False
         self._lock = threading.Lock()  # a socket is never cut after it was let go
+
+    def may_connect(self, address: str) -> bool:
+        with self._lock:  # what was cut is not counted any more
+            if self._was_cut:
+                raise TimeoutError
+            if self._may_connect(self.request.ticket, address):
+                return True
+            self.ip = address
+            return False
 
     def hold(self, sock: socket.socket) -> None:
         with self._lock:

@@ -119,6 +119,10 @@ def too_large(max_body: int, more: str = "") -> str:
     return f"larger than {max_body} bytes{more}; --max-body says how much is read"
 
 
+def crowded(address: str) -> str:
+    return f"enough requests to {address} are under way"
+
+
 def not_public(address: str) -> str:
     return f"{address} is not a public address; --allow-private lets it be asked"
 

@@ -1,203 +1,193 @@
-"""Is a connection ever idle while a host may be asked? Time taken against the lower bound.
+"""How long a slot takes for many hosts, beside the least time that anything could take.
 
     python -m tests.benchmarks.scheduling
 
-No schedule is faster than the host that takes longest by itself, nor than all responses
-one after the other on so many connections. Beside it stands the static split: the hosts
-dealt to the connections beforehand, each of which works through its own.
+The least time is the longest of two: what the host takes that takes longest when it is
+alone, and the time of all exchanges shared out over the connections. Scheduler, pace and
+fetcher are the real ones. Beside it stands a static split: every connection has its own
+hosts, dealt beforehand, those with most URLs first, and asks whichever of them may be asked.
 
-The first two webs and their clock are made up (tests/simulation.py), scheduler and
-fetcher are the real ones. The last is a server on loopback, asked by libcurl.
+First on a made-up web and clock; then on 300 loopback hosts with libcurl, where the least
+time is worked out from how long the server is told to take.
 """
 
 from __future__ import annotations
 
-import asyncio
+import heapq
 import random
 import tempfile
-import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
-from tests.samples import frontier_table
 from tests.simulation import POLICY, Ask, Crawl, Reply, Site, Web
-from transforms.frontier import write_frontier
-from transforms.records import ShardState, Slot
-from transforms.slot_fetcher import SlotFetcher, SlotPolicy
-from transforms.slot_rows import Budget, SlotRows
-from transforms.transport import open_transport
+from tests.webserver import Answer, Request, serve
+from transforms.fetch import allow_many_connections
+from transforms.pace import due_gap
+from transforms.records import PAGE
+from transforms.slot_fetcher import SlotPolicy
+from transforms.transport import CONNECT
+from transforms.transport_curl import CurlTransport
 
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
-FAILING = 0.01  # of all URLs answer 500 the first time
+HEADING = (
+    f"{'web':<12}{'connections':>12}{'URLs':>8}{'least s':>10}{'taken s':>10}"
+    f"{'× least':>9}{'split':>9}"
+)
 
 
 class Host(NamedTuple):
-    """A made-up host. Times in seconds."""
-
     name: str
     urls: int
-    latency: float
-    crawl_delay: float
+    latency: float  # seconds
+    crawl_delay: float = 0.0  # seconds, 0: none asked for
+    failing: float = 0.0  # this part of its URLs fails at first
 
-    @property
+    def site(self) -> Site:
+        robots = f"Crawl-delay: {self.crawl_delay}" if self.crawl_delay else Reply(404)
+        return Site(robots, self._page, self.latency)
+
     def addresses(self) -> list[str]:
         return [f"http://{self.name}/{number}" for number in range(self.urls)]
 
-    def site(self) -> Site:
-        def page(ask: Ask) -> Reply:
-            dice = random.Random(f"{self.name}{ask.path}")
-            fails = dice.random() < FAILING and ask.visit == 1
-            return Reply(500 if fails else 200, latency=self.latency * dice.uniform(0.5, 1.5))
-
-        robots = f"Crawl-delay: {self.crawl_delay}" if self.crawl_delay else Reply(404)
-        return Site(robots, page, self.latency)
+    def _page(self, ask: Ask) -> Reply:
+        dice = random.Random(ask.origin + ask.path)
+        if ask.visit > 1 or dice.random() >= self.failing:
+            return Reply()
+        return dice.choice([Reply(500), Reply(503), Reply(0, failure=CONNECT)])
 
 
-def made_up_hosts(count: int, urls: int, exponent: float, seed: int = 1) -> list[Host]:
-    """Sizes by Zipf's law, latencies around 0.3 s, and a tenth with a delay of their own."""
+class Line(NamedTuple):
+    """One line of the table. Times in seconds."""
+
+    web: str
+    connections: int
+    urls: int
+    least: float
+    taken: float
+    static: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.web:<12}{self.connections:>12}{self.urls:>8,}{self.least:>10,.1f}"
+            f"{self.taken:>10,.1f}{self.taken / self.least:>9.3f}{self.static / self.least:>9.3f}"
+        )
+
+
+def zipf_hosts(count: int, seed: int = 1) -> list[Host]:
+    """Hosts of which the n-th has a part of the first's URLs that falls with n."""
     dice = random.Random(seed)
-    weights = [rank**-exponent for rank in range(1, count + 1)]
-    sizes = [max(1, round(urls * weight / sum(weights))) for weight in weights]
     return [
         Host(
             name=f"h{number}.example",
-            urls=size,
-            latency=min(5.0, dice.lognormvariate(-1.2, 0.8)),
-            crawl_delay=dice.choice([2, 3, 5]) if dice.random() < 0.1 else 0,
+            urls=max(1, round(600 / (number + 1) ** 0.7)),
+            latency=round(dice.lognormvariate(-1.6, 0.8), 3),  # 0.2 s, and some over 1 s
+            crawl_delay=dice.choice([0, 0, 0, 0, 2.0, 5.0]) if number > 20 else 0.0,
+            failing=dice.choice([0, 0, 0, 0.05]),
         )
-        for number, size in enumerate(sizes)
+        for number in range(count)
     ]
 
 
-def policy_of(connections: int, delay: float) -> SlotPolicy:
-    return POLICY._replace(
-        fetch=POLICY.fetch._replace(concurrency=connections, allow_private=True),
-        pace=POLICY.pace._replace(delay=delay, adaptive=0.0),
-        patience=1e9,
-    )
-
-
-def simulate(hosts: Iterable[Host], policy: SlotPolicy) -> Web:
-    """The web after all hosts were crawled: its clock and its log say how it went."""
+def simulate(hosts: Iterable[Host], connections: int, policy: SlotPolicy = POLICY) -> Web:
+    """Crawl made-up hosts to the end; returns the web, its clock, and its log."""
     hosts = list(hosts)
     web = Web({host.name: host.site() for host in hosts})
     with tempfile.TemporaryDirectory() as folder:
-        crawl = Crawl(folder, web, [url for host in hosts for url in host.addresses], policy)
-        crawl.round()
-        assert not crawl.waiting()
+        urls = [url for host in hosts for url in host.addresses()]
+        crawl = Crawl(folder, web, urls, with_connections(connections, policy))
+        crawl.run()
+    assert set(crawl.ended.values()) == {PAGE}
+    assert len(crawl.ended) == len(urls)
     return web
 
 
-def lower_bound(hosts: Iterable[Host], policy: SlotPolicy) -> tuple[float, float]:
-    """Seconds: of the host that takes longest alone, and of all responses on all connections."""
-    alone = [simulate([host], policy) for host in hosts]
-    work = sum(exchange.end - exchange.start for web in alone for exchange in web.log)
-    return max(web.now for web in alone), work / policy.fetch.concurrency
+def with_connections(count: int, policy: SlotPolicy) -> SlotPolicy:
+    return policy._replace(fetch=policy.fetch._replace(concurrency=count))
 
 
-def static_split(hosts: list[Host], policy: SlotPolicy) -> float:
-    """Seconds, when each connection has the hosts that it was dealt."""
-    connections = policy.fetch.concurrency
-    one = policy._replace(fetch=policy.fetch._replace(concurrency=1))
-    return max(simulate(hosts[n::connections], one).now for n in range(connections))
+def deal(hosts: list[Host], hands: int) -> list[list[Host]]:
+    """Hosts dealt to connections, those with most URLs first, to whoever has least."""
+    dealt: list[list[Host]] = [[] for _ in range(min(hands, len(hosts)))]
+    loads = [(0, number) for number in range(len(dealt))]
+    for host in sorted(hosts, key=lambda host: -host.urls):
+        load, number = heapq.heappop(loads)
+        dealt[number].append(host)
+        heapq.heappush(loads, (load + host.urls, number))
+    return dealt
 
 
-class LoopbackServer:
-    """Answers every address of 127.0.0.0/8 on one port, each after its own latency."""
-
-    def __init__(self, latencies: dict[str, float]) -> None:
-        self.latencies = latencies
-        self.log: list[tuple[str, float, float]] = []
-
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host = writer.get_extra_info("sockname")[0]
-        try:
-            while await reader.readuntil(b"\r\n\r\n"):
-                started = time.monotonic()
-                await asyncio.sleep(self.latencies[host])
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
-                )
-                self.log.append((host, started, time.monotonic()))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-
-    @contextmanager
-    def serving(self) -> Iterator[int]:
-        loop = asyncio.new_event_loop()
-        start = asyncio.start_server(self.answer, "0.0.0.0", 0, backlog=1024)
-        server = loop.run_until_complete(start)
-        thread = threading.Thread(target=loop.run_forever, daemon=True)
-        thread.start()
-        try:
-            yield server.sockets[0].getsockname()[1]
-        finally:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            server.close()
+def time_split(hosts: list[Host], connections: int, policy: SlotPolicy = POLICY) -> float:
+    """Seconds, on the simulated clock, when every connection has hosts of its own."""
+    return max(simulate(hand, 1, policy).now for hand in deal(hosts, connections))
 
 
-def crawl_loopback(hosts: list[Host], policy: SlotPolicy) -> tuple[float, float, float]:
-    """Seconds taken, of the longest host alone, of all responses on all connections."""
-    server = LoopbackServer({host.name: host.latency for host in hosts})
-    with server.serving() as port, tempfile.TemporaryDirectory() as folder:
-        urls = [u.replace(h.name, f"{h.name}:{port}") for h in hosts for u in h.addresses]
-        state = ShardState(0, 0, write_frontier(folder, 0, 0, 1, frontier_table(urls)), waiting=1)
-        slot = Slot(0, 0, "real", (state,), None, ())
-        rows = SlotRows(folder, 1, slot, None, Budget())
-        transport = open_transport("curl", policy.fetch)
-        started = time.monotonic()
-        ended = list(SlotFetcher(policy, slot, rows, transport).run())
-        took = time.monotonic() - started
-        transport.close()
-    assert len(ended) == len(urls) + len(hosts)  # and a robots.txt each
-    asked: dict[str, list[float]] = {}
-    for host, start, end in server.log:
-        asked.setdefault(host, []).append(end - start)
-    gap = policy.pace.delay
-    longest = max(sum(times) + gap * (len(times) - 1) for times in asked.values())
-    return took, longest, sum(map(sum, asked.values())) / policy.fetch.concurrency
+def time_alone(hosts: list[Host]) -> float:
+    """Seconds that the host takes which takes longest when it is alone."""
+    return max(simulate([host], 1).now for host in hosts)
 
 
-def loopback_hosts(count: int, urls: int, exponent: float) -> list[Host]:
-    """The same at loopback addresses, six times as fast."""
-    return [
-        host._replace(
-            name=f"127.3.{number // 250}.{number % 250 + 1}",
-            latency=host.latency / 6,
-            crawl_delay=0,
-        )
-        for number, host in enumerate(made_up_hosts(count, urls, exponent))
-    ]
-
-
-def print_line(
-    what: str, connections: int, took: float, longest: float, work: float, static: float | None
-) -> None:
-    bound = max(longest, work)
-    beside = f"{static / bound:>8.2f} ×" if static else ""
-    print(
-        f"{what:<34}{connections:>6}{longest:>9.1f}{work:>9.1f}{took:>9.1f}"
-        f"{took / bound:>8.3f} ×{beside}",
-        flush=True,
+def simulated_line(hosts: list[Host], connections: int, alone: float) -> Line:
+    web = simulate(hosts, connections)
+    work = sum(exchange.end - exchange.start for exchange in web.log)
+    least = max(alone, work / connections)
+    urls = sum(host.urls for host in hosts)
+    return Line(
+        "simulated", connections, urls, least, web.now, static=time_split(hosts, connections)
     )
 
 
-def main() -> None:
-    print(f"{'':<34}{'conns':>6}{'longest':>9}{'work':>9}{'taken':>9}{'bound':>10}{'static':>10}")
-    for exponent, connections in ((1.0, 16), (0.6, 4), (0.6, 8), (0.6, 12), (0.6, 32)):
-        hosts, policy = made_up_hosts(1000, 20_000, exponent), policy_of(connections, 1)
-        longest, work = lower_bound(hosts, policy)
-        took, static = simulate(hosts, policy).now, static_split(hosts, policy)
-        print_line(
-            f"simulated, 1,000 hosts, Zipf {exponent}", connections, took, longest, work, static
+def loopback_line(connections: int) -> Line:
+    """300 hosts that take their time to answer, on this machine; gaps of 50 ms and more."""
+    hosts = [
+        Host(
+            name=f"127.0.{2 + number // 250}.{1 + number % 250}",
+            urls=host.urls // 8 + 1,
+            latency=min(host.latency / 2, 0.3),
         )
-    for exponent, connections in ((1.0, 16), (0.6, 8), (0.6, 16), (0.6, 64)):
-        hosts, policy = loopback_hosts(300, 3000, exponent), policy_of(connections, 0.05)
-        took, longest, work = crawl_loopback(hosts, policy)
-        print_line(f"loopback, 300 hosts, Zipf {exponent}", connections, took, longest, work, None)
+        for number, host in enumerate(zipf_hosts(300))
+    ]
+    latency = {host.name: host.latency for host in hosts}
+    fetch = POLICY.fetch._replace(concurrency=connections, allow_private=True)
+    policy = POLICY._replace(fetch=fetch, pace=POLICY.pace._replace(delay=0.05, adaptive=1.0))
+
+    def answer(request: Request) -> Answer:
+        status = 404 if request.path == "/robots.txt" else 200
+        return Answer(status, b"a page", delay=latency[request.host])
+
+    with serve(answer, list(latency)) as server, tempfile.TemporaryDirectory() as folder:
+        urls = [server.url(f"/{n}", host.name) for host in hosts for n in range(host.urls)]
+        crawl = Crawl(folder, Web({}), urls, policy)
+        crawl.transport = CurlTransport(policy.fetch)
+        crawl.web.clock = time.time
+        began = time.monotonic()
+        crawl.round()
+        taken = time.monotonic() - began
+        crawl.transport.close()
+    assert len(crawl.ended) == len(urls)
+
+    exchanges = [(host.urls + 1, host.latency) for host in hosts]  # robots.txt is one more
+    own = [
+        count * each + (count - 1) * due_gap(each, policy.pace, 0.0) for count, each in exchanges
+    ]
+    least = max(*own, sum(count * each for count, each in exchanges) / connections)
+    static = time_split(hosts, connections, policy)
+    return Line("loopback", connections, len(urls), least, taken, static)
+
+
+def lines() -> Iterator[Line]:
+    hosts = zipf_hosts(1000)
+    alone = time_alone(hosts)
+    for connections in (2, 4, 8, 16, 64):
+        yield simulated_line(hosts, connections, alone)
+    for connections in (16, 64):
+        yield loopback_line(connections)
+
+
+def main() -> None:
+    allow_many_connections()
+    print(HEADING)
+    for line in lines():
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,23 @@
-"""The log of a simulated web, held against rules worked out here anew from what sites answered."""
+"""What the log of a simulated web must show of every crawl, whatever its sites did."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from urllib.parse import urljoin, urlsplit
 
 from tests.simulation import BEGAN, Exchange, Web
-from transforms.pace import MAX_FAILURES, PacePolicy
+from transforms.pace import (
+    FIRST_CLOSURE,
+    LONGEST_RETRY_AFTER,
+    LONGEST_SLOWDOWN,
+    MAX_FAILURES,
+    PacePolicy,
+)
 from transforms.slot_fetcher import SlotPolicy
 
 
@@ -46,16 +54,17 @@ def check_politeness(
             if exchange.is_answered:
                 quickest = min(quickest, exchange.end - exchange.start)
             gap = _least_gap(policy.pace, crawl_delays.get(host, 0.0) * seen_page, quickest)
-            told = exchange.is_suspect and "Retry-After" in dict(exchange.reply.headers)
-            if told:
-                told_until = max(told_until, exchange.end + _told(exchange))
-            # How long to wait for a robots.txt is the robots cache's to say.
-            if not exchange.is_suspect or (exchange.is_robots and exchange.is_answered):
+            if not exchange.is_suspect:
                 in_a_row = 0
-            elif not told:
+            elif exchange.is_answered and _told(exchange) > 0:
+                told_until = max(told_until, exchange.end + _told(exchange))
+            elif exchange.is_robots and exchange.is_answered:
+                in_a_row = 0  # how long to wait for a robots.txt is the robots cache's to say
+            else:
                 in_a_row += 1
-                first = max(1.0, 2 * gap)
-                gap = max(first, min(30.0, first * 2.0 ** (min(in_a_row, MAX_FAILURES) - 1)))
+                doubled = max(1.0, 2 * gap) * 2.0 ** (in_a_row - 1)
+                bound = FIRST_CLOSURE if in_a_row >= MAX_FAILURES else LONGEST_SLOWDOWN
+                gap = max(2 * gap, min(doubled, bound))
             due = max(exchange.end + gap, told_until)
             assert following.start >= due - 1e-4, f"{following} comes {due - following.start} early"
 
@@ -69,10 +78,13 @@ def _least_gap(pace: PacePolicy, crawl_delay: float, quickest: float) -> float:
 
 
 def _told(exchange: Exchange) -> float:
-    value = dict(exchange.reply.headers)["Retry-After"]
-    if value.isdigit():
-        return float(value)
-    return parsedate_to_datetime(value).timestamp() - BEGAN - exchange.end
+    """Seconds that the host asked to be left alone, 0 if in no form that HTTP knows."""
+    value = dict(exchange.reply.headers).get("Retry-After", "")
+    if re.fullmatch("[0-9]+", value):
+        return min(float(value), LONGEST_RETRY_AFTER)
+    with suppress(ValueError):
+        return parsedate_to_datetime(value).timestamp() - BEGAN - exchange.end
+    return 0.0
 
 
 def check_robots(web: Web) -> None:
