@@ -156,7 +156,8 @@ def state_to_dict(base: str, state: ShardState) -> dict[str, Any]:
 
 
 def state_from_dict(base: str, record: dict[str, Any]) -> ShardState:
-    paths = {name: tuple(f"{base}/{path}" for path in record[name]) for name in STATE_PATHS}
+    # A state of an earlier version knows nothing of what came later.
+    paths = {name: tuple(f"{base}/{path}" for path in record.get(name, ())) for name in STATE_PATHS}
     return ShardState(**{**record, **paths, "scope": tuple(record["scope"])})
 
 

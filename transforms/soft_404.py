@@ -8,6 +8,7 @@ part of the title, or begin a text so short that it says little else.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 EMPTY = "empty"
 SOFT_404 = "soft_404"
@@ -56,15 +57,24 @@ _PHRASES = (
     r"頁面不存在",
     r"(?:요청하신 )?페이지를 찾을 수 없(?:습니다|음)",
 )
-_PHRASE = re.compile("|".join(_PHRASES), re.IGNORECASE)
 _SEPARATOR = re.compile(r"\s+[-–—·»«]\s+|\s*[|:•]\s*")
-_TITLE = re.compile(
-    rf"(?:oops|sorry|whoops)?[!,. …]*(?:(?:http )?(?:error |status |fehler |erreur )?404"
-    rf"(?: error)?[!,. …]*(?:(?:file |object )?not found|{'|'.join(_PHRASES)})?"
-    rf"|(?:file |object )?not found|{'|'.join(_PHRASES)})[!,. …]*",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(rf"\W*(?:(?:oops|sorry|404|error|whoops)\W*)*(?:{_PHRASE.pattern})", re.I)
+
+
+@cache
+def _title() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:oops|sorry|whoops)?[!,. …]*(?:(?:http )?(?:error |status |fehler |erreur )?404"
+        rf"(?: error)?[!,. …]*(?:(?:file |object )?not found|{'|'.join(_PHRASES)})?"
+        rf"|(?:file |object )?not found|{'|'.join(_PHRASES)})[!,. …]*",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    return re.compile(
+        rf"\W*(?:(?:oops|sorry|404|error|whoops)\W*)*(?:{'|'.join(_PHRASES)})", re.IGNORECASE
+    )
 
 
 def note_on(status: int, title: str, text: str, *, has_links: bool) -> str:
@@ -79,8 +89,8 @@ def note_on(status: int, title: str, text: str, *, has_links: bool) -> str:
         return ""
     words = " ".join(text.split())
     if status == 200 and len(words) <= LONGEST_APOLOGY:
-        if any(map(_TITLE.fullmatch, _SEPARATOR.split(title))):
+        if any(map(_title().fullmatch, _SEPARATOR.split(title))):
             return SOFT_404
-        if len(words) <= LONGEST_NOTICE and _OPENING.match(words[:_BEGINNING]):
+        if len(words) <= LONGEST_NOTICE and _opening().match(words[:_BEGINNING]):
             return SOFT_404
     return "" if words or has_links else EMPTY
