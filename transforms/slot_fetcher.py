@@ -1,9 +1,8 @@
 """The loop of a fetch slot: start whatever may be asked, wait, hand on what has ended.
 
 Who may be asked is the scheduler's to say, how long a host is left alone `pace`'s, what
-a site allows `robots_gate`'s, whether a failure is for good `strikes`', how an exchange
-is made the transport's. A fetch ends once. A URL that was not reached when the round must
-stop rolls over as it was.
+a site allows `robots_gate`'s, whether a failure is for good `strikes`', how an exchange is
+made the transport's. A fetch ends once; what is not reached in a round rolls over as it was.
 """
 
 from __future__ import annotations
