@@ -52,21 +52,55 @@ class _NoArray:
     """Stands in for `numpy.ma.MaskedArray`, of which no instance is made here."""
 
 
+class _Name:
+    """Stands in for a function, or a class that is called, of a module that is put off."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._place = module, name
+
+    def _load(self) -> Any:
+        module, name = self._place
+        return getattr(load(module), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._load()(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._load(), name)
+
+
+def _names_later(module: str, *names: str) -> Later:
+    return Later(module, **{name: _Name(module, name) for name in names})
+
+
 def stand_in() -> None:
-    """Put off what Beam and Arrow import for the sake of few: 0.1 s of CPU in all.
+    """Put off what Beam and Arrow import for the sake of few: 0.13 s of CPU in all.
 
     - beartype, for type hints of a kind that no stage here has
+    - cryptography.fernet, to encrypt what is grouped
+    - fastavro, for Avro, and for rows whose schema may change
     - httplib2, to fetch the packages that a remote worker installs
-    - numpy.ma, which Arrow asks whether an array is one of its own
+    - numpy.ma, which Arrow and numpy ask whether an array is one of its own
+    - proto, for messages of Google's services
+    - yaml, for transforms of other languages
     """
-    import numpy  # noqa: F401  (numpy.ma is part of it)
+    import cryptography  # noqa: F401  (the stand-in is part of it, as with numpy)
+    import numpy  # noqa: F401
 
     stand_ins = [
         Later("beartype"),
         Later("beartype.door", is_subhint=_is_subhint),
         Later("beartype.roar", BeartypeDoorException=_HintError),
+        _names_later("cryptography.fernet", "Fernet"),
+        _names_later("fastavro", "parse_schema", "schemaless_reader", "schemaless_writer"),
+        _names_later("fastavro.read", "block_reader"),
+        _names_later("fastavro.write", "Writer"),
         Later("httplib2"),
-        Later("numpy.ma", MaskedArray=_NoArray),
+        Later("numpy.ma", MaskedArray=_NoArray, is_masked=lambda _: False),
+        Later("proto"),
+        Later("yaml"),
     ]
     for module in stand_ins:
         if sys.modules.setdefault(module.__name__, module) is module and "." in module.__name__:

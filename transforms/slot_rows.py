@@ -40,9 +40,12 @@ class SlotRows:
         self.budget = budget
         opened = open_frontier(slot.states)
         self.table, self.shard, self.carried = opened.table, opened.shards, opened.carried
-        self.columns = [self.table[name].combine_chunks() for name in Waiting._fields]
+        self.urls, self.referrers = (self.table[name].chunk(0) for name in ("url", "referrer"))
+        self.fingerprints, self.depths = (
+            self.table[name].to_numpy() for name in ("fingerprint", "depth")
+        )
         self.names, self.codes = host_codes(self.table["host"])
-        self.due = due_rows(self.table["depth"].to_numpy(), self.shard, depth)
+        self.due = due_rows(self.depths, self.shard, depth)
         self.rows = [self.due[rows] for rows in rows_by_host(self.codes[self.due])]
         self.ended = np.zeros(self.table.num_rows, bool)
         self.seeds = self.table["seed"].to_numpy(zero_copy_only=False)
@@ -74,7 +77,13 @@ class SlotRows:
         return known
 
     def waiting(self, row: int) -> Waiting:
-        return Waiting(*(column[row].as_py() for column in self.columns))
+        return Waiting(
+            self.urls[row].as_py(),
+            int(self.fingerprints[row]),
+            int(self.depths[row]),
+            self.referrers[row].as_py(),
+            bool(self.seeds[row]),
+        )
 
     def end(self, row: int, *, is_page: bool, seconds: float = 0.0) -> None:
         """A URL has ended; `seconds` is how long its response took."""

@@ -98,7 +98,7 @@ def words(values: Iterable[str | None]) -> pa.Array:
 def pack(table: pa.Table) -> bytes:
     """A table as the bytes of one element: one encode, however many rows."""
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
@@ -106,7 +106,8 @@ def pack(table: pa.Table) -> bytes:
 
 def unpack(packed: Iterable[bytes], schema: pa.Schema) -> pa.Table:
     """The rows of all packed tables, in the order given; an empty table for none."""
-    tables = [pa.ipc.open_stream(block).read_all() for block in packed]
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    tables = [pa.ipc.open_stream(block, options=options).read_all() for block in packed]
     if not tables:
         return schema.empty_table()
     return pa.concat_tables(tables).unify_dictionaries()
