@@ -55,9 +55,7 @@ def absent(*names: str) -> Iterator[None]:
 def import_beam(words: Iterable[str]) -> None:
     """Import Beam, lean unless one of the words names a runner."""
     if any(word.startswith("--runner") for word in words):
-        import apache_beam  # noqa: F401
-
-        collect_seldom()
+        _import_beam(with_connectors=True)
     else:
         import_beam_lean()
 
@@ -65,15 +63,21 @@ def import_beam(words: Iterable[str]) -> None:
 def import_beam_lean() -> None:
     """Import Beam as if its connectors were not installed; they can be imported later.
 
-    Does nothing when Beam is there already. Not for runners or filesystems of the cloud.
+    Not for runners or filesystems of the cloud.
     """
+    _import_beam(with_connectors=False)
+
+
+def _import_beam(*, with_connectors: bool) -> None:
+    """Import Beam and the job. Does nothing when Beam is there already."""
     if "apache_beam" in sys.modules:
         return
     logging.getLogger("apache_beam").setLevel(logging.ERROR)  # it would warn of some
     gc.disable()
     try:
-        with absent(*_CONNECTORS):
-            stand_in()
+        with absent(*(() if with_connectors else _CONNECTORS)):
+            if not with_connectors:
+                stand_in()
             import pipeline.job  # noqa: F401
     finally:
         collect_seldom()
