@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,11 @@ from tests.webserver import WebServer
 # Speed is not what a test shows: the machine may be busy.
 settings.register_profile("beamcrawl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("beamcrawl")
+
+
+def pytest_sessionfinish() -> None:
+    """What a crawl in this process froze is let go, or DuckDB counts it as leaks at the end."""
+    gc.unfreeze()
 
 
 @pytest.fixture
