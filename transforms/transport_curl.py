@@ -193,7 +193,7 @@ class _Exchange:
     def __init__(self, policy: FetchPolicy, transport: CurlTransport) -> None:
         self._transport = transport
         self._allow_private = policy.allow_private
-        self._max_body = policy.max_body
+        self._most = policy.max_body
         self._proxied = bool(policy.proxy)
         self._lines: object = None  # as last handed to libcurl
         self._head_lines: list[bytes] = []
@@ -215,6 +215,7 @@ class _Exchange:
         self._judged = False
         self._chunks: list[bytes] = []
         self._size = 0
+        self._max_body = wire.most_of_body(request, self._most)
         self._refused = self._crowded = ""  # addresses
         self._failure = self._error = ""
         self.curl.setopt(pycurl.URL, request.url)

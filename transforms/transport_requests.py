@@ -204,7 +204,7 @@ class _Exchange:
         self.is_sent = False
         self.ip = self.failure = self.error = ""
         self._chunks: list[bytes] = []
-        self._room = self._max_body = policy.max_body
+        self._room = self._max_body = wire.most_of_body(request, policy.max_body)
         self._socket: socket.socket | None = None
         self._was_cut = False
         self._lock = threading.Lock()  # a socket is never cut after it was let go
