@@ -120,7 +120,8 @@ def _go_on(
 ) -> HostRecord:
     """All is well: the due gap, or what is left of a slowdown."""
     latency = _mean_latency(record.latency, response.elapsed)
-    gap = due_gap(latency, policy, crawl_delay)
+    # A mean follows slowly, and begins with a robots.txt that is soon sent.
+    gap = due_gap(max(latency, response.elapsed), policy, crawl_delay)
     eased = record.slowdown * _EASING
     slowdown = eased if eased > max(gap, FIRST_SETBACK) else 0.0
     gap = max(gap, slowdown)
