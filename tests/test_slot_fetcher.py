@@ -36,7 +36,7 @@ from transforms.records import (
     ROBOTS_DENIED,
     ROBOTS_TXT,
 )
-from transforms.slot_fetcher import GRACE, LOOK_UP
+from transforms.slot_fetcher import FEW_CLOSURES, GRACE, LOOK_UP
 from transforms.slot_rows import Budget
 from transforms.transport import ADDRESS, BROKEN, CONNECT, DNS, TIMEOUT, TLS
 
@@ -161,11 +161,27 @@ def test_flapping_host_gives_all_its_pages(tmp_path, period):
 def test_url_that_always_fails_ends_while_its_host_goes_on(tmp_path, reply, outcome, place):
     web = Web({A: Site(page=failing_at(f"/{place}", reply))})
     crawl = Crawl(tmp_path, web, urls(A, 10))
-    crawl.run()
+    # Nobody knows of the last one whether it is its host that fails: so it is tried for longer.
+    crawl.run_for(days=0.1)
     failed = f"http://{A}/{place}"
     assert {url for url, found in crawl.ended.items() if found == PAGE} == {*urls(A, 10)} - {failed}
     assert crawl.ended[failed] == outcome
-    assert web.visits[failed] <= MAX_FAILURES + 2
+    assert web.visits[failed] <= MAX_FAILURES + FEW_CLOSURES - 1
+    check_politeness(web, POLICY)
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+@pytest.mark.parametrize("seconds", [60, 150, 330, 1300])
+def test_outage_before_the_last_few_urls_costs_no_page(tmp_path, left, seconds):
+    since = 1.1 * (12 - left) + 1.0
+    web = Web({A: Site(page=down(since, since + seconds, Reply(503)))})
+    crawl = Crawl(tmp_path, web, urls(A, 12))
+    crawl.run()
+    if seconds < 400:  # no wait is over the patience
+        assert crawl.waiting() == []
+    crawl.run_for(days=1)
+    assert list(crawl.ended.values()) == [PAGE] * 12
+    assert sum(exchange.reply.status == 503 for exchange in web.log) <= MAX_FAILURES + 3
     check_politeness(web, POLICY)
 
 
@@ -500,6 +516,16 @@ def test_round_ends_in_time(tmp_path, option):
     crawl.round()
     assert 20 <= web.now <= 20 + LOOK_UP + GRACE
     assert len(crawl.ended) > 20
+
+
+def test_round_that_has_only_waited_goes_on(tmp_path):
+    """Its time is over, but nothing is there to commit: the crawl would end, in all patience."""
+    page = lambda ask: retry_after(90) if ask.path == "/1" and ask.visit == 1 else OK  # noqa: E731
+    web = Web({A: Site(page=page)})
+    crawl = Crawl(tmp_path, web, urls(A, 4), POLICY._replace(round_time=20.0))
+    crawl.run()
+    assert list(crawl.ended.values()) == [PAGE] * 4
+    check_politeness(web, POLICY)
 
 
 def test_patience_decides_whether_a_round_waits(tmp_path):

@@ -37,7 +37,8 @@ from transforms.transport import (
 from transforms.urls import origin_of
 
 LOOK_BEHIND = 100  # URLs of a host that are looked at for one that need not wait
-LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again
+LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again …
+FEW_CLOSURES = 4  # … so often, which is for 22 minutes at the least
 GRACE = 5.0  # seconds that requests under way are given when a round must stop
 LOOK_UP = 1.0  # seconds between two looks at the clock and for a reason to stop
 
@@ -122,7 +123,9 @@ class SlotFetcher:
         self.last_look = now
         deadline, round_time = self.policy.deadline, self.policy.round_time
         late = deadline is not None and now >= deadline
-        long = round_time is not None and now - self.began >= round_time
+        # A round that has only waited has nothing to commit, and patience for more.
+        done = bool(self.rows.touched)
+        long = done and round_time is not None and now - self.began >= round_time
         return late or long or self.must_stop()
 
     def _waiting_time(self, now: float, end_at: float | None) -> float | None:
@@ -290,7 +293,7 @@ class SlotFetcher:
         # A host that answered all but its last few URLs is well; these are not. (Unless it was
         # closed before, and came back; and that none can be reached is the fault of no URL.)
         few = len(host.queue) <= LAST_FEW and record.fetched > 0 and not record.reopened
-        ill = few and record.closures > 1 and response.failure != CONNECT
+        ill = few and record.closures >= FEW_CLOSURES and response.failure != CONNECT
         for_good = for_good or ill or record.closures >= MAX_CLOSURES
         while host.queue:
             row = host.queue.popleft()
