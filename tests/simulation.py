@@ -17,6 +17,7 @@ import heapq
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -279,6 +280,10 @@ def _response(exchange: Exchange, request: Request) -> Response:
     )
 
 
+class Killed(Exception):  # noqa: N818
+    """The end of a process, in the middle of a round."""
+
+
 class Crawl:
     """A crawl of fixed URLs (nobody parses here), round after round, in one slot."""
 
@@ -299,7 +304,7 @@ class Crawl:
         self.urls = list(dict.fromkeys(urls))
         self.ended: dict[str, str] = {}
         self.fetched: list[Fetched] = []
-        self.rounds = 0
+        self.rounds = self.attempts = 0
         self.transport = SimulatedTransport(web, policy.fetch.concurrency)
         self.states = tuple(self._first_state(shard) for shard in range(shards))
 
@@ -317,7 +322,8 @@ class Crawl:
         self, limit: int | None = None, must_stop: Callable[[], bool] = lambda: False
     ) -> list[Fetched]:
         """Run one round; returns what ended, robots.txt apart."""
-        slot = Slot(0, self.rounds, f"{self.rounds:04x}", self.states, limit, ())
+        self.attempts += 1
+        slot = Slot(0, self.rounds, f"{self.attempts:04x}", self.states, limit, ())
         rows = SlotRows(self.base, self.shards, slot, None, self.budget)
         fetcher = SlotFetcher(
             self.policy, slot, rows, self.transport, must_stop, clock=self.web.clock
@@ -370,6 +376,18 @@ class Crawl:
         while self.waiting() and len(self.web.log) != before:
             before = len(self.web.log)
             self.round()
+
+    def die(self, at: float) -> None:
+        """A round that ends at a time without a report, as one that is killed."""
+
+        def must_stop() -> bool:
+            if self.web.now >= at:
+                raise Killed
+            return False
+
+        with suppress(Killed):
+            self.round(must_stop=must_stop)
+            raise AssertionError("the round ended before")
 
     def restart(self) -> None:
         """What a new process finds: what was under way has been dropped."""

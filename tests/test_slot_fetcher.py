@@ -323,6 +323,21 @@ def test_origin_that_waits_for_its_robots_txt_holds_up_no_other_of_its_host(tmp_
     assert sorted(crawl.ended) == urls(A, 4)
 
 
+def test_host_is_said_to_wait_for_as_long_as_its_robots_txt_does(tmp_path):
+    web = Web({A: Site(Reply(503)), B: Site("Crawl-delay: 61")})
+    crawl = Crawl(tmp_path, web, urls(A, 2) + urls(B, 2), POLICY._replace(patience=10.0))
+    crawl.run()
+    hosts = crawl.hosts()
+    assert hosts[A].waits_until == pytest.approx(web.clock() + 30, abs=3)
+    assert hosts[B].waits_until == pytest.approx(web.clock() + 86400, abs=3)
+    web.sites = {A: Site(), B: Site()}
+    web.now += 86400
+    crawl.run()
+    hosts = crawl.hosts()
+    assert hosts[A].waits_until == hosts[A].ready_at
+    assert hosts[B].reason == ""
+
+
 def test_crawl_delay_over_the_limit_puts_the_host_aside_with_a_reason(tmp_path):
     web = Web({A: Site("Crawl-delay: 61"), B: Site("Crawl-delay: 60")})
     crawl = Crawl(tmp_path, web, urls(A, 2) + urls(B, 2))
@@ -579,6 +594,39 @@ def test_abandoned_exchanges_do_not_reach_the_next_attempt(tmp_path):
     other.transport = crawl.transport
     other.run()
     assert list(other.ended.values()) == [PAGE] * 40
+
+
+def test_attempt_that_fails_leaves_nothing_under_way(tmp_path):
+    web = Web({A: Site(latency=30.0)})
+    crawl = Crawl(tmp_path, web, urls(A, 3))
+    crawl.die(at=5.0)
+    assert crawl.transport.under_way == []
+    crawl.run()
+    assert list(crawl.ended.values()) == [PAGE] * 3
+
+
+@pytest.mark.parametrize("reply", [retry_after(300), retry_after(300, 429)])
+def test_retry_after_outlives_an_attempt_that_died(tmp_path, reply):
+    page = lambda ask: reply if ask.path == "/1" and ask.visit == 1 else OK  # noqa: E731
+    web = Web({A: Site(page=page), B: Site()})
+    crawl = Crawl(tmp_path, web, urls(A, 4) + urls(B, 99))
+    crawl.die(at=20.0)
+    crawl.die(at=30.0)
+    crawl.run()
+    assert len(crawl.ended) == 103
+    check_politeness(web, POLICY)
+
+
+def test_gap_outlives_an_attempt_that_died(tmp_path):
+    """Of a short one nobody knows more than that the host may just have been asked."""
+    web = Web({A: Site("Crawl-delay: 7"), B: Site(), C: Site(Reply(503))})
+    crawl = Crawl(tmp_path, web, urls(A, 9) + urls(B, 99) + urls(C, 1))
+    for moment in (9.0, 21.0, 21.5):
+        crawl.die(at=moment)
+    crawl.run()
+    assert len(crawl.ended) == 108
+    assert web.asked(C)[1].start >= 30
+    check_politeness(web, POLICY, {A: 7.0})
 
 
 def test_no_host_starves_behind_long_ones(tmp_path):

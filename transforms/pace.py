@@ -133,6 +133,7 @@ def _go_on(
         closures=0,
         reopened=record.reopened + bool(record.closures),
         reason="",
+        held_until=0.0,
         slowdown=slowdown,
         gap=gap,
         ready_at=ended_at + gap,
@@ -157,6 +158,7 @@ def _set_back(
             failures=failures,
             closures=closures,
             reason=cause,
+            held_until=0.0,
             ready_at=ended_at + closed_for * stray,
         )
     gap = due_gap(record.latency, policy, crawl_delay)
@@ -167,6 +169,7 @@ def _set_back(
     return record._replace(
         failures=failures,
         reason=cause,
+        held_until=0.0,
         slowdown=slowdown,
         gap=max(gap, slowdown),
         ready_at=ended_at + max(gap, slowdown) * stray,
