@@ -280,6 +280,17 @@ def test_robots_txt_is_asked_first_once_for_each_origin_and_denies(tmp_path):
     check_politeness(web, POLICY)
 
 
+def test_name_with_a_dot_at_its_end_is_the_same_host(tmp_path):
+    web = Web({A: Site("Disallow: /1"), A + ".": Site("Disallow: /2")})
+    mixed = [url for pair in zip(urls(A, 4), urls(A + ".", 4), strict=True) for url in pair]
+    crawl = Crawl(tmp_path, web, mixed)
+    crawl.run()
+    denied = {url for url, outcome in crawl.ended.items() if outcome == ROBOTS_DENIED}
+    assert denied == {f"http://{A}/1", f"http://{A}./2"}
+    web.log = [exchange._replace(host=A) for exchange in web.log]
+    check_politeness(web, POLICY)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize(("rule", "outcome"), [("deny", ROBOTS_DENIED), ("allow", PAGE)])
 def test_forbidden_robots_txt_means_what_the_policy_says(tmp_path, status, rule, outcome):
