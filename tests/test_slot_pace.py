@@ -147,12 +147,17 @@ def test_outage_of_the_robots_txt_too_costs_no_page(tmp_path):
     check_robots(web)
 
 
+@pytest.mark.parametrize("phase", [0.0, 0.4, 0.8, 1.1, 1.5])
+@pytest.mark.parametrize("count", [7, 30])
 @pytest.mark.parametrize("period", [3, 7, 20, 100])
-def test_flapping_host_gives_all_its_pages(tmp_path, period):
-    web = Web({A: Site(page=lambda ask: Reply(503) if ask.now // period % 2 else OK)})
-    crawl = Crawl(tmp_path, web, urls(A, 30))
+def test_flapping_host_gives_all_its_pages(tmp_path, period, count, phase):
+    def page(ask: Ask) -> Reply:
+        return Reply(503) if (ask.now / period + phase) // 1 % 2 else OK
+
+    web = Web({A: Site(page=page)})
+    crawl = Crawl(tmp_path, web, urls(A, count))
     crawl.run_for(days=1)
-    assert list(crawl.ended.values()) == [PAGE] * 30
+    assert list(crawl.ended.values()) == [PAGE] * count
     check_politeness(web, POLICY)
 
 

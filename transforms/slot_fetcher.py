@@ -305,7 +305,7 @@ class SlotFetcher:
         for_good = for_good or ill or record.closures >= MAX_CLOSURES
         while host.queue:
             row = host.queue.popleft()
-            if for_good or (record.closures > 1 and self.strikes.is_out(row, host)):
+            if for_good or (few and self.strikes.is_out(row, host)):
                 self._end_unasked(host, row, response)
             else:
                 LIVE.waiting -= 1
