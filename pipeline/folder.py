@@ -155,6 +155,8 @@ def sweep(crawl: Crawl, rounds: Sequence[Manifest]) -> None:
     that did not count. Runs that were merged into others go too. What rounds added to the
     frontier stays: it says where each URL was found first.
 
+    What hosts asked for in a round that died is heeded by its next attempt: it stays, too.
+
     `rounds` are all up to the last, or those since the last sweep. Nothing is removed
     beyond the round about to begin, which is as far as this run can know: see `lease`.
     """
@@ -172,7 +174,13 @@ def sweep(crawl: Crawl, rounds: Sequence[Manifest]) -> None:
     tables = (layout.PAGES, layout.LINKS, layout.WARC)
     runs = (layout.VISITED, layout.CONTENTS, layout.SKETCHES, layout.HOSTS)
     found = list_kinds(base, tables, since, coming) + list_kinds(base, runs, 0, coming)
-    orphans = [path for paths in found for path in paths if path not in kept]
+    under_way = layout.round_folder(base, layout.HOSTS, coming) + "/"
+    orphans = [
+        path
+        for paths in found
+        for path in paths
+        if path not in kept and not (path.startswith(under_way) and path.endswith(layout.WAITS))
+    ]
     [frontier] = list_kinds(base, (layout.FRONTIER,), 0, coming + 1)
     future = layout.round_folder(base, layout.FRONTIER, coming)
     barren = tuple(

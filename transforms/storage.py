@@ -69,6 +69,12 @@ def create(path: str) -> Iterator[IO[bytes]]:
         raise
 
 
+def append(path: str) -> IO[bytes]:
+    """A local file to add lines to, each in one write: what is written outlives the process."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return open(path, "ab", buffering=0)
+
+
 def publish(path: str, data: bytes) -> None:
     """Write a file that must not be there yet, whole and durable.
 
