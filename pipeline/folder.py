@@ -28,7 +28,7 @@ from transforms.canonical import OPTIONAL, Canonical
 from transforms.records import ShardState
 from transforms.times import iso_seconds
 
-FORMAT = 1
+FORMAT = 2
 FIXED = tuple(option for option in OPTIONS if option.fixed)
 
 

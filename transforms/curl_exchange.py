@@ -94,7 +94,6 @@ class Exchange:
         if lines is not self._lines:
             self.curl.setopt(pycurl.HTTPHEADER, list(lines.values()))
             self._lines = lines
-        self._started = time.time()
 
     def end(self, code: int, message: str) -> Response:
         """What came of it, for the CURLcode and message with which libcurl ended it."""
@@ -110,6 +109,7 @@ class Exchange:
         elif not (self._head or code):
             self._failure, self._error = BROKEN, wire.HEAD_BREAKS_OFF
         sent = self._head or self.curl.getinfo(pycurl.REQUEST_SIZE)
+        elapsed = self.curl.getinfo(pycurl.TOTAL_TIME)
         return Response(
             request=self._request,
             status=self._status,
@@ -117,8 +117,10 @@ class Exchange:
             body=b"".join(self._chunks),
             request_head=self._request_head if sent else b"",
             ip=self._crowded if self._failure == CROWDED else self.curl.getinfo(pycurl.PRIMARY_IP),
-            started=self._started,
-            elapsed=self.curl.getinfo(pycurl.TOTAL_TIME),
+            # Counted back: libcurl may have begun later than it was told to, while pages were
+            # parsed, and no gap may begin before the end.
+            started=time.time() - elapsed,
+            elapsed=elapsed,
             failure=self._failure,
             error=self._error,
         )
