@@ -88,3 +88,9 @@ def test_page_is_html_that_a_parser_finds_in_order():
     tree = LexborHTMLParser(page_html(web, 0, 3))
     assert tree.css_first("title").text() == "Page 3 of 127.1.0.1"
     assert len(tree.css("a[href]")) == len(targets_of(web, 0, 3))
+
+
+def test_web_has_a_seed_a_host():
+    web = plan_web(1_000)
+    assert web.seeds[0] == url_of(0, 0)
+    assert len(set(web.seeds)) == len(web.hosts) == 10

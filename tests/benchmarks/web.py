@@ -51,7 +51,7 @@ class Web(NamedTuple):
 
     @property
     def seeds(self) -> tuple[str, ...]:
-        return tuple(url_of(self, host, 0) for host in range(len(self.hosts)))
+        return tuple(url_of(host, 0) for host in range(len(self.hosts)))
 
 
 def plan_web(pages: int, number: int = 1) -> Web:
