@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
 import pytest
 
-from tests.benchmarks import stores, visited
-from tests.benchmarks.compare import OURS, REST, START, Line, table, without_start
+from tests.benchmarks import stores, visited, waits
+from tests.benchmarks.compare import OURS, Line, table
 from tests.benchmarks.floor import links_of
+from tests.benchmarks.sites import ONE
 from transforms.fingerprints import shard_of_url
 from transforms.frontier import open_frontier
 
+
+def line(site: str, tool: str, pages: int, cpu: float, wall: float) -> Line:
+    return Line(site, tool, pages, cpu, wall, peak=1 << 20, written=1 << 21, server=0.5)
+
+
 LINES = {
-    OURS: Line("web", OURS, pages=100, cpu=3.0, wall=4.0, peak=1 << 20, written=1 << 21),
-    START: Line("web", START, pages=1, cpu=1.0, wall=2.0, peak=1 << 20, written=0),
-    "peer": Line("web", "peer", pages=50, cpu=6.0, wall=1.0, peak=1 << 20, written=0),
+    (ONE, OURS): line(ONE, OURS, pages=1, cpu=1.0, wall=2.0),
+    (ONE, "peer"): line(ONE, "peer", pages=1, cpu=4.0, wall=5.0),
+    ("web", OURS): line("web", OURS, pages=100, cpu=3.0, wall=4.0),
+    ("web", "peer"): line("web", "peer", pages=50, cpu=6.0, wall=1.0),
 }
 
 
+def cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.split("|")[1:-1]]
+
+
 def test_ratio_is_ours_through_the_peers_a_page():
-    *_, peer = table(LINES)
-    cells = [cell.strip() for cell in peer.strip("| ").split("|")]
-    assert cells[2:5] == ["50", "6.00", "120.00"]
-    assert cells[-2:] == ["0.25", "2.00"]
+    heading, *_, peer = table(LINES)
+    assert len(cells(heading.splitlines()[0])) == len(cells(peer))
+    assert cells(peer)[:5] == ["web", "peer", "50", "6.00", "120.00"]
+    assert (cells(peer)[-3], cells(peer)[-1]) == ("0.25", "2.00")
 
 
-def test_start_is_taken_off_with_the_page_it_fetched():
-    rest = without_start(LINES[OURS], LINES[START])
-    assert (rest.tool, rest.pages, rest.cpu, rest.wall) == (REST, 99, 2.0, 2.0)
-    assert [line.split(" | ")[1] for line in table(LINES)] == [OURS, START, REST, "peer"]
+def test_start_aside_is_without_what_each_tool_needs_for_one_page():
+    *_, ours, peer = table(LINES)
+    assert cells(ours)[5] == "20.00"  # (3 - 1) s on 100 pages
+    assert cells(peer)[5] == "40.00"  # (6 - 4) s on 50 pages
+    assert cells(peer)[-2] == "0.50"
+
+
+def test_site_of_one_page_is_compared_with_none():
+    _, ours, peer, *_ = table(LINES)
+    assert cells(ours)[-3:] == cells(peer)[-3:] == ["", "", ""]
 
 
 def test_floor_reads_links_absolute_and_once():
@@ -56,3 +76,15 @@ def test_frontier_store_has_each_url_once_in_its_shard(cache):
     assert len(set(urls)) == 50_000
     for url, shard in zip(urls[::1000], opened.shards[::1000].tolist(), strict=True):
         assert shard_of_url(url, stores.SHARDS) == shard
+
+
+def test_first_page_is_noted_when_it_is_first_asked_for():
+    with waits.noting_server() as (url, asked):
+        with urlopen(url) as answer:
+            assert answer.status == 200
+        first = asked["/"]
+        urlopen(url).close()
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(f"{url}robots.txt")
+    assert asked["/"] == first
+    assert first < asked["/robots.txt"]

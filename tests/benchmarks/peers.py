@@ -91,11 +91,6 @@ def run_two_processes(site: Site, out: Path) -> Run:
     return run_beamcrawl(site, out, TWO_PROCESSES)
 
 
-def run_start(site: Site, out: Path) -> Run:
-    """A crawl of one page: what every crawl pays."""
-    return run_beamcrawl(site._replace(seeds=site.seeds[:1]), out, ("--depth", "0"))
-
-
 def seeds_file(site: Site, out: Path) -> Path:
     out.mkdir(parents=True)
     path = out / "seeds.txt"

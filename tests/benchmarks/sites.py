@@ -1,16 +1,18 @@
 """What the crawlers are compared on, served by nginx on loopback.
 
-    with serve_sites(("python", "web"), pages=2000) as sites:
-        for site in sites:
+    with serve_sites(("python", "web"), pages=2000) as server:
+        for site in server.sites:
             ...crawl site.seeds...
 
 Real documentation comes from Debian packages, so that anyone can repeat the numbers; each of
-these sites has a port of its own. The generated web (see `web`) has a host an address.
+these sites has a port of its own. The generated web (see `web`) has a host an address. A site
+of one page shows what a crawler costs before it does anything.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import shutil
 import socket
@@ -28,6 +30,7 @@ DOCS = {
     "python": ("python3.11-doc", "/usr/share/doc/python3.11/html"),
 }
 WEB = "web"
+ONE = "one page"
 SITES = (*DOCS, WEB)
 
 # One process in the foreground, so that its pid is the one we started. The rest is what
@@ -54,6 +57,7 @@ http {{
 {servers}}}
 """
 SERVER = "    server {{ {listen} root {root}; }}\n"
+ONE_PAGE = "<!DOCTYPE html><title>One page</title><p>It leads nowhere.\n"
 FILES = 16_384  # file descriptors: 8192 connections, and a file for each
 
 
@@ -61,6 +65,18 @@ class Site(NamedTuple):
     name: str
     seeds: tuple[str, ...]
     root: Path
+
+
+class Server(NamedTuple):
+    """A running nginx."""
+
+    sites: list[Site]
+    pid: int
+
+    def cpu(self) -> float:
+        """Seconds of CPU that it has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _free_ports(count: int) -> list[int]:
@@ -88,10 +104,16 @@ def _allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
 
 
-def _documentation(name: str, port: int) -> tuple[Site, str]:
-    root = Path(DOCS[name][1])
+def _one_server(name: str, root: Path, port: int) -> tuple[Site, str]:
     site = Site(name, (f"http://127.0.0.1:{port}/index.html",), root)
     return site, SERVER.format(listen=f"listen 127.0.0.1:{port};", root=root)
+
+
+def _one_page(folder: Path) -> Path:
+    root = folder / "one"
+    root.mkdir()
+    (root / "index.html").write_text(ONE_PAGE)
+    return root
 
 
 def _generated(pages: int) -> tuple[Site, str]:
@@ -105,16 +127,21 @@ def _generated(pages: int) -> tuple[Site, str]:
 @contextlib.contextmanager
 def serve_sites(
     names: Sequence[str] = tuple(DOCS), gzip: bool = False, pages: int = 50_000
-) -> Iterator[list[Site]]:
+) -> Iterator[Server]:
     """Serve the named sites; stop nginx on the way out, whatever happened.
 
     What nginx had to complain of would be in the numbers: then there are none.
     """
     _needed(names)
     _allow_many_files()
-    ports = iter(_free_ports(len(names)))
-    made = [_generated(pages) if n == WEB else _documentation(n, next(ports)) for n in names]
     with tempfile.TemporaryDirectory(prefix="beamcrawl-nginx-") as folder:
+        made = []
+        for name, port in zip(names, _free_ports(len(names)), strict=True):
+            if name == WEB:
+                made.append(_generated(pages))
+            else:
+                root = Path(DOCS[name][1]) if name in DOCS else _one_page(Path(folder))
+                made.append(_one_server(name, root, port))
         conf, log = Path(folder, "nginx.conf"), Path(folder, "error.log")
         switch, servers = "on" if gzip else "off", "".join(server for _, server in made)
         conf.write_text(CONF.format(folder=folder, gzip=switch, servers=servers))
@@ -122,7 +149,7 @@ def serve_sites(
         try:
             for site, _ in made:
                 _wait_until_open(site.seeds[-1], nginx, log)
-            yield [site for site, _ in made]
+            yield Server([site for site, _ in made], nginx.pid)
         finally:
             nginx.terminate()
             nginx.wait(timeout=10)

@@ -76,9 +76,9 @@ def main() -> None:
     faults = 0
     with (
         tempfile.TemporaryDirectory(prefix="beamcrawl-truth-") as folder,
-        serve_sites(names) as sites,
+        serve_sites(names) as server,
     ):
-        for site in sites:
+        for site in server.sites:
             scrapy = peers.run_scrapy(site, Path(folder, site.name, "s"), peers.EVERYTHING)
             beamcrawl = peers.run_beamcrawl(site, Path(folder, site.name, "b"))
             links = Links(beamcrawl.out / "crawl")
