@@ -76,12 +76,12 @@ def main() -> None:
     faults = 0
     with (
         tempfile.TemporaryDirectory(prefix="beamcrawl-truth-") as folder,
-        serve_sites(names) as sites,
+        serve_sites(names) as server,
     ):
-        for site in sites:
-            scrapy = peers.run_scrapy(site.seed, Path(folder, site.name, "s"), peers.EVERYTHING)
-            beamcrawl = peers.run_beamcrawl(site.seed, Path(folder, site.name, "b"))
-            links = Links(beamcrawl.out)
+        for site in server.sites:
+            scrapy = peers.run_scrapy(site, Path(folder, site.name, "s"), peers.EVERYTHING)
+            beamcrawl = peers.run_beamcrawl(site, Path(folder, site.name, "b"))
+            links = Links(beamcrawl.out / "crawl")
             statuses = peers.beamcrawl_statuses(beamcrawl.out)
             theirs = with_status_200(peers.scrapy_statuses(scrapy.out))
             ours = with_status_200(statuses)
