@@ -60,6 +60,7 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
         patience=settings.patience,
         round_time=settings.round_time or None,
         deadline=deadline,
+        canonical=Canonical(settings.tell_apart),
     )
     fetch = FetchStage(
         base=settings.out,

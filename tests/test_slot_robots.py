@@ -49,6 +49,16 @@ def test_robots_txt_is_asked_first_once_for_each_origin_and_denies(tmp_path):
     check_politeness(web, POLICY)
 
 
+def test_page_whose_spelling_is_denied_is_asked_for_by_its_canonical_one(tmp_path):
+    found = [f"http://{A}/1?utm_source=mail", f"http://{A}/2?id=7"]
+    web = Web({A: Site("Disallow: /*?")})
+    crawl = Crawl(tmp_path, web, found)
+    crawl.run()
+    assert web.paths(A) == ["/robots.txt", "/1"]
+    assert crawl.ended == {f"http://{A}/1": PAGE, found[1]: ROBOTS_DENIED}
+    check_robots(web)
+
+
 def test_name_with_a_dot_at_its_end_is_the_same_host(tmp_path):
     web = Web({A: Site("Disallow: /1"), A + ".": Site("Disallow: /2")})
     mixed = [url for pair in zip(urls(A, 4), urls(A + ".", 4), strict=True) for url in pair]

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from transforms.canonical import ALL_RULES, Canonical
 from transforms.exchange import Errand, Ticket, may_be_told
 from transforms.live import LIVE
 from transforms.outcome import is_passing, outcome_of
 from transforms.pace import MAX_CLOSURES, PacePolicy, is_suspect
-from transforms.records import PAGE, ROBOTS_DENIED, Fetched, Slot
+from transforms.records import PAGE, ROBOTS_DENIED, Fetched, Slot, Waiting
 from transforms.robots_errands import RobotsErrands
-from transforms.robots_gate import ASK, DENY, WAIT, Decision, RobotsGate
+from transforms.robots_gate import ASK, DENY, GO, WAIT, Decision, RobotsGate
 from transforms.scheduler import Host, Scheduler
 from transforms.slot_ends import SlotEnds
 from transforms.slot_hosts import SlotHosts
@@ -53,6 +54,7 @@ class SlotPolicy(NamedTuple):
     patience: float  # do not wait longer than this for a host
     round_time: float | None  # stop after this
     deadline: float | None  # stop at this time (epoch)
+    canonical: Canonical = ALL_RULES
 
 
 class SlotFetcher:
@@ -185,8 +187,7 @@ class SlotFetcher:
     def _try(self, host: Host, now: float) -> Decision | None:
         """Take up the first row of a host's queue; returns a decision to wait, if that is it."""
         row = host.queue[0]
-        url = self.rows.waiting(row)
-        decision = self.gate.decide(url.url, now) if self.policy.robots else None
+        url, decision = self._decide(self.rows.waiting(row), now)
         if decision is None or decision.word not in (ASK, DENY, WAIT):
             host.queue.popleft()
             self.pages += 1
@@ -205,6 +206,21 @@ class SlotFetcher:
         else:
             return self._send_for_robots(host, decision, now)
         return None
+
+    def _decide(self, url: Waiting, now: float) -> tuple[Waiting, Decision | None]:
+        """What robots.txt says of a URL; None when it is not asked.
+
+        Where it denies the spelling that was found and not the canonical one (`Disallow: /*?`
+        means no page, but its trackers), that is the one to fetch: no other will come.
+        """
+        if not self.policy.robots:
+            return url, None
+        decision = self.gate.decide(url.url, now)
+        if decision.word == DENY:
+            other = url._replace(url=self.policy.canonical.key(url.url))
+            if other != url and self.gate.decide(other.url, now).word == GO:
+                return other, None
+        return url, decision
 
     def _send_for_robots(self, host: Host, decision: Decision, now: float) -> Decision | None:
         todo = self.errands.send(host, decision, now)
