@@ -35,6 +35,7 @@ def table_lines(manifests: list[Manifest], totals: dict[str, int]) -> Iterable[t
     for name, count in refused.most_common():
         yield f"  {name}", f"{count:,}"
     yield "waiting", f"{totals['waiting']:,}"
+    yield "set aside", f"{totals.get('set_aside', 0):,}"
     yield "bodies", human_size(counts["bytes"])
     yield "WARC", human_size(counts["warc_bytes"])
     yield "rounds", f"{len(manifests):,}"

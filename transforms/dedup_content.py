@@ -17,10 +17,21 @@ import pyarrow as pa
 from transforms import layout
 from transforms.grouping import GroupParts, Parts
 from transforms.records import ContentBlock, ContentRuns, ShardState, Verdicts
-from transforms.runs import compact, look_up, write_run
-from transforms.tables import CONTENTS
+from transforms.runs import compact, look_up, seen_in, write_run
+from transforms.tables import CONTENTS, GISTS
 
 Verdict = tuple[int, str]  # the URL fingerprint of a duplicate, and the URL of the first
+
+
+class GistSeen(NamedTuple):
+    """One of a page's gists, to be looked for among all others."""
+
+    gist: int
+    depth: int
+    length: int  # of its URL
+    url_fingerprint: int
+    shard: int  # of the page
+    told: bool  # of what the page tells; else of what it says
 
 
 class ContentSeen(NamedTuple):
@@ -64,6 +75,25 @@ def write_contents(path: str, new: dict[int, str]) -> str:
     return write_run(path, pa.table([fingerprints, list(new.values())], schema=CONTENTS))
 
 
+def judge_gists(
+    seen: Iterable[GistSeen], runs: tuple[str, ...]
+) -> tuple[dict[int, list[tuple[int, bool]]], np.ndarray]:
+    """The pages with a gist that was had before, by their shard, and the gists that are new.
+
+    Of pages of one round the first is the one nearest to a seed, with the shortest URL.
+    """
+    ordered = sorted(seen, key=lambda page: (page.depth, page.length, page.url_fingerprint))
+    distinct = np.unique(np.array([page.gist for page in ordered], np.uint64))
+    is_known = seen_in(distinct, runs)
+    known = set(distinct[is_known].tolist())
+    again: dict[int, list[tuple[int, bool]]] = defaultdict(list)
+    for page in ordered:
+        if page.gist in known:
+            again[page.shard].append((page.url_fingerprint, page.told))
+        known.add(page.gist)
+    return dict(again), distinct[~is_known]
+
+
 class _DedupContent(beam.DoFn):  # type: ignore[misc]
     def __init__(self, base: str, shards: int) -> None:
         self.base = base
@@ -72,22 +102,31 @@ class _DedupContent(beam.DoFn):  # type: ignore[misc]
     def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[Any]:
         shard, values = element
         parts = Parts(values)
-        seen = [ContentSeen(*page) for block in parts.all(ContentBlock) for page in block.seen]
-        if not seen:
+        blocks = parts.all(ContentBlock)
+        if not blocks:
             return
+        seen = [ContentSeen(*page) for block in blocks for page in block.seen]
         state = parts.one(ShardState)
         duplicates, new = judge_contents(seen, known_contents(seen, state.contents))
+        gists = [GistSeen(*page) for block in blocks for page in block.gists]
+        again, new_gists = judge_gists(gists, state.gists)
+        runs = ContentRuns(state.contents, state.gists)
         if new:
-            runs = (*state.contents, write_contents(self._path(state, ""), new))
-            runs = compact(runs, self._path(state, "merged"))
-            yield beam.pvalue.TaggedOutput("runs", (shard, ContentRuns(runs)))
-        for owner, verdicts in duplicates.items():
-            yield owner, Verdicts(verdicts)
+            paths = (*runs.paths, write_contents(self._path(layout.CONTENTS, state, ""), new))
+            paths = compact(paths, self._path(layout.CONTENTS, state, "merged"))
+            runs = runs._replace(paths=paths)
+        if len(new_gists):
+            table = pa.table([new_gists], schema=GISTS)
+            paths = (*runs.gists, write_run(self._path(layout.GISTS, state, ""), table))
+            paths = compact(paths, self._path(layout.GISTS, state, "merged"))
+            runs = runs._replace(gists=paths)
+        if new or len(new_gists):
+            yield beam.pvalue.TaggedOutput("runs", (shard, runs))
+        for owner in sorted({*duplicates, *again}):
+            yield owner, Verdicts(duplicates.get(owner, []), tuple(again.get(owner, ())))
 
-    def _path(self, state: ShardState, part: str) -> str:
-        return layout.shard_file(
-            self.base, layout.CONTENTS, state.round, state.shard, self.shards, part
-        )
+    def _path(self, kind: str, state: ShardState, part: str) -> str:
+        return layout.shard_file(self.base, kind, state.round, state.shard, self.shards, part)
 
 
 class DedupContent(beam.PTransform):  # type: ignore[misc]

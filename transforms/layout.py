@@ -16,11 +16,23 @@ FRONTIER = "frontier"
 VISITED = "visited"
 CONTENTS = "contents"
 SKETCHES = "sketches"
+GISTS = "gists"
+PATTERNS = "patterns"
+ASIDE = "aside"
 HOSTS = "hosts"
 PAGES = "pages"
 LINKS = "links"
 WARC = "warc"
-KINDS = (FRONTIER, VISITED, CONTENTS, SKETCHES, HOSTS, PAGES, LINKS, WARC)
+RUNS = (
+    VISITED,
+    CONTENTS,
+    SKETCHES,
+    GISTS,
+    PATTERNS,
+    ASIDE,
+    HOSTS,
+)  # of use as long as a state names them
+KINDS = (FRONTIER, *RUNS, PAGES, LINKS, WARC)
 
 TEMPORARY = ".part"  # the ending of a local file that is still being written
 
