@@ -26,7 +26,6 @@ STATE_PATHS = (
     "hosts",
     "held",
     "sketches",
-    "gists",
     "patterns",
     "aside",
 )

@@ -214,7 +214,6 @@ def committed(base: str, *rounds: int) -> Crawl:
             visited=(f"{base}/visited/{folder}/named",),
             contents=(f"{base}/contents/{folder}/named",),
             sketches=(f"{base}/sketches/{folder}/named",),
-            gists=(f"{base}/gists/{folder}/named",),
             patterns=(f"{base}/patterns/{folder}/named",),
             aside=(f"{base}/aside/{folder}/named",),
             hosts=(f"{base}/hosts/{folder}/named",),

@@ -242,7 +242,7 @@ STATES = st.builds(
     *(COUNT, COUNT, COUNT, COUNT, COUNT),
     st.lists(st.text(max_size=5), max_size=2).map(tuple),
     *(COUNT, st.booleans(), PATHS, st.floats(0, 100), PATHS),
-    *(PATHS, PATHS, PATHS, COUNT, st.lists(st.text(max_size=5), max_size=2).map(tuple)),
+    *(PATHS, PATHS, COUNT, st.lists(st.text(max_size=5), max_size=2).map(tuple)),
 )
 
 

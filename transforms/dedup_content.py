@@ -7,7 +7,7 @@ smallest URL: the same in every run of the same crawl, whatever order answers ca
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -17,8 +17,8 @@ import pyarrow as pa
 from transforms import layout
 from transforms.grouping import GroupParts, Parts
 from transforms.records import ContentBlock, ContentRuns, ShardState, Verdicts
-from transforms.runs import compact, look_up, seen_in, write_run
-from transforms.tables import CONTENTS, GISTS
+from transforms.runs import compact, look_up, write_run
+from transforms.tables import CONTENTS
 
 Verdict = tuple[int, str]  # the URL fingerprint of a duplicate, and the URL of the first
 
@@ -64,34 +64,30 @@ def judge_contents(
     return dict(duplicates), new
 
 
-def known_contents(seen: Iterable[ContentSeen], runs: tuple[str, ...]) -> dict[int, str]:
-    """Which of these contents an earlier round saw, and at what URL first."""
-    fingerprints = np.unique(np.array([page.fingerprint for page in seen], np.uint64))
-    return look_up(fingerprints, runs, "url")
-
-
-def write_contents(path: str, new: dict[int, str]) -> str:
-    fingerprints = pa.array(list(new), pa.uint64())
-    return write_run(path, pa.table([fingerprints, list(new.values())], schema=CONTENTS))
-
-
 def judge_gists(
-    seen: Iterable[GistSeen], runs: tuple[str, ...]
-) -> tuple[dict[int, list[tuple[int, bool]]], np.ndarray]:
+    seen: Iterable[GistSeen], known: Container[int]
+) -> tuple[dict[int, list[tuple[int, bool]]], set[int]]:
     """The pages with a gist that was had before, by their shard, and the gists that are new.
 
     Of pages of one round the first is the one nearest to a seed, with the shortest URL.
     """
-    ordered = sorted(seen, key=lambda page: (page.depth, page.length, page.url_fingerprint))
-    distinct = np.unique(np.array([page.gist for page in ordered], np.uint64))
-    is_known = seen_in(distinct, runs)
-    known = set(distinct[is_known].tolist())
     again: dict[int, list[tuple[int, bool]]] = defaultdict(list)
-    for page in ordered:
-        if page.gist in known:
+    new: set[int] = set()
+    for page in sorted(seen, key=lambda page: (page.depth, page.length, page.url_fingerprint)):
+        if page.gist in known or page.gist in new:
             again[page.shard].append((page.url_fingerprint, page.told))
-        known.add(page.gist)
-    return dict(again), distinct[~is_known]
+        new.add(page.gist)
+    return dict(again), {gist for gist in new if gist not in known}
+
+
+def look_up_all(fingerprints: Iterable[int], runs: tuple[str, ...]) -> dict[int, str | None]:
+    """Which of these an earlier round saw; of a content at what URL first, of a gist None."""
+    return look_up(np.unique(np.fromiter(fingerprints, np.uint64)), runs, "url")
+
+
+def write_contents(path: str, new: Mapping[int, str | None]) -> str:
+    fingerprints = pa.array(list(new), pa.uint64())
+    return write_run(path, pa.table([fingerprints, list(new.values())], schema=CONTENTS))
 
 
 class _DedupContent(beam.DoFn):  # type: ignore[misc]
@@ -106,27 +102,25 @@ class _DedupContent(beam.DoFn):  # type: ignore[misc]
         if not blocks:
             return
         seen = [ContentSeen(*page) for block in blocks for page in block.seen]
-        state = parts.one(ShardState)
-        duplicates, new = judge_contents(seen, known_contents(seen, state.contents))
         gists = [GistSeen(*page) for block in blocks for page in block.gists]
-        again, new_gists = judge_gists(gists, state.gists)
-        runs = ContentRuns(state.contents, state.gists)
-        if new:
-            paths = (*runs.paths, write_contents(self._path(layout.CONTENTS, state, ""), new))
-            paths = compact(paths, self._path(layout.CONTENTS, state, "merged"))
-            runs = runs._replace(paths=paths)
-        if len(new_gists):
-            table = pa.table([new_gists], schema=GISTS)
-            paths = (*runs.gists, write_run(self._path(layout.GISTS, state, ""), table))
-            paths = compact(paths, self._path(layout.GISTS, state, "merged"))
-            runs = runs._replace(gists=paths)
-        if new or len(new_gists):
-            yield beam.pvalue.TaggedOutput("runs", (shard, runs))
+        state = parts.one(ShardState)
+        fingerprints = (page[0] for page in (*seen, *gists))
+        known = look_up_all(fingerprints, state.contents)
+        contents = {content: url for content, url in known.items() if url is not None}
+        duplicates, new = judge_contents(seen, contents)
+        again, new_gists = judge_gists(gists, known)
+        if new or new_gists:
+            all_new = {**dict.fromkeys(sorted(new_gists)), **new}
+            runs = (*state.contents, write_contents(self._path(state, ""), all_new))
+            runs = compact(runs, self._path(state, "merged"))
+            yield beam.pvalue.TaggedOutput("runs", (shard, ContentRuns(runs)))
         for owner in sorted({*duplicates, *again}):
             yield owner, Verdicts(duplicates.get(owner, []), tuple(again.get(owner, ())))
 
-    def _path(self, kind: str, state: ShardState, part: str) -> str:
-        return layout.shard_file(self.base, kind, state.round, state.shard, self.shards, part)
+    def _path(self, state: ShardState, part: str) -> str:
+        return layout.shard_file(
+            self.base, layout.CONTENTS, state.round, state.shard, self.shards, part
+        )
 
 
 class DedupContent(beam.PTransform):  # type: ignore[misc]

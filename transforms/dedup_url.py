@@ -118,14 +118,13 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
             frontier = pa.concat_tables(rows).unify_dictionaries()
         counts = new["refused"].drop_null().value_counts().to_pylist()
         refused = {row["values"]: row["counts"] for row in counts}
-        contents = parts.one(ContentRuns, ContentRuns(state.contents, state.gists))
+        contents = parts.one(ContentRuns, ContentRuns(state.contents)).paths
         sketches = parts.one(NearRuns, NearRuns(state.sketches)).paths
         after = state._replace(
             round=state.round + 1,
             frontier=(*report.frontier, *self._write_frontier(state, frontier)),
             visited=self._add_visited(state, new, shapes),
-            contents=contents.paths,
-            gists=contents.gists,
+            contents=contents,
             sketches=sketches,
             hosts=self._add_hosts(state, report),
             waiting=report.waiting + frontier.num_rows,

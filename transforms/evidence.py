@@ -6,6 +6,7 @@ patterns that it changed, as one more run; the last row of a pattern counts.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -88,24 +89,27 @@ def gather(ends: Iterable[Ended]) -> tuple[tuple[Brought, ...], list[bool]]:
 
     A page found on another host is credited to none of its own.
     """
-    sums: dict[tuple[str, str], list[int]] = {}
+    pages: Counter[tuple[str, tuple[str, ...], int]] = Counter()  # of one kind and worth
+    found: Counter[tuple[str, str, tuple[str, ...]]] = Counter()  # good ones, by referrer
     dull: list[bool] = []
     for end in ends:
         value = worth(end)
         dull.append(value < 0 and end.outcome == PAGE)
-        if not value:
-            continue
-        host = host_of(end.url)
-        own = patterns_in_doubt(end.url, end.doubt)
-        for pattern in own:
-            count = sums.setdefault((host, pattern), [0, 0, 0])
-            count[value < 0] += 1
-        if value > 0 and end.referrer and host_of(end.referrer) == host:
-            others = set(patterns_of(end.referrer)).difference(patterns_of(end.url))
-            for pattern in others:
-                for name in (pattern, IN_DOUBT + pattern):
-                    sums.setdefault((host, name), [0, 0, 0])[2] += 1
-    brought = (Brought(*key, *count) for key, count in sums.items())
+        host, patterns = host_of(end.url), patterns_in_doubt(end.url, end.doubt)
+        pages[host, patterns, value] += 1
+        if value > 0 and end.referrer:
+            found[host, end.referrer, patterns] += 1
+    sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for (host, patterns, value), count in pages.items():
+        for pattern in patterns if value else ():
+            sums[host, pattern][value < 0] += count
+    for (host, referrer, patterns), count in found.items():
+        if host_of(referrer) == host:
+            own = {pattern.removeprefix(IN_DOUBT) for pattern in patterns}
+            for pattern in set(patterns_of(referrer)) - own:
+                sums[host, pattern][2] += count
+                sums[host, IN_DOUBT + pattern][2] += count
+    brought = (Brought(*key, *counts) for key, counts in sums.items())
     return tuple(sorted(brought)), dull
 
 

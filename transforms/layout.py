@@ -16,22 +16,13 @@ FRONTIER = "frontier"
 VISITED = "visited"
 CONTENTS = "contents"
 SKETCHES = "sketches"
-GISTS = "gists"
 PATTERNS = "patterns"
 ASIDE = "aside"
 HOSTS = "hosts"
 PAGES = "pages"
 LINKS = "links"
 WARC = "warc"
-RUNS = (
-    VISITED,
-    CONTENTS,
-    SKETCHES,
-    GISTS,
-    PATTERNS,
-    ASIDE,
-    HOSTS,
-)  # of use as long as a state names them
+RUNS = (VISITED, CONTENTS, SKETCHES, PATTERNS, ASIDE, HOSTS)  # until no state names them
 KINDS = (FRONTIER, *RUNS, PAGES, LINKS, WARC)
 
 TEMPORARY = ".part"  # the ending of a local file that is still being written

@@ -19,6 +19,7 @@ from xxhash import xxh3_64_intdigest
 
 MOST_FOLDERS = 3  # of those around a URL, from the root on, that count
 LONG = 32  # letters that no name has
+TOKEN_MARK = "#"  # stands in no path
 TOKEN = 6  # letters and digits, mixed: less is a name (utf8, mp3, 2to3)
 
 _MONTHS_AND_DAYS = """
@@ -31,6 +32,8 @@ MONTHS = frozenset(_MONTHS_AND_DAYS.split())
 _PART = re.compile(r"[0-9A-Za-z]+")
 _VALUE = re.compile(r"=[^;/]*")
 _PLAIN = re.compile(r"[^0-9=;]*\Z")  # most names: nothing to mask but a month, or a long token
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_HEX = re.compile(r"(?=.*[0-9])[0-9a-f]{8,}\Z", re.IGNORECASE)
 _NAME_AND_NUMBER = re.compile(r"([A-Za-z]*)[0-9]+\Z")
 _INDEX = re.compile(r"(?:index|default|home)?(?:\.\w+)?\Z")
 
@@ -39,27 +42,29 @@ def mask(segment: str) -> str:
     """A segment without what tells it from others of its kind.
 
     >>> [mask(text) for text in ("story-17.html", "4f1c09a2b7", "May", "2to3", "x;id=7")]
-    ['story-0.html', '*', '0', '0to0', 'x;id=']
+    ['story-0.html', '#', '0', '0to0', 'x;id=']
     """
-    if len(segment) < 3 and not segment.isdigit():
-        return segment
     if _PLAIN.match(segment) and len(segment) < LONG and segment.lower() not in MONTHS:
         return segment
-    return _PART.sub(_masked, _VALUE.sub("=", segment))
+    return _PART.sub(_masked, _UUID.sub(TOKEN_MARK, _VALUE.sub("=", segment)))
+
+
+def _is_masked(path: str) -> bool:
+    return "0" in path or TOKEN_MARK in path or ";" in path
 
 
 def _masked(part: re.Match[str]) -> str:
     text = part[0]
     if text.isdigit() or text.lower() in MONTHS:
         return "0"
-    if len(text) >= LONG:
-        return "*"
+    if len(text) >= LONG or _HEX.match(text):
+        return TOKEN_MARK
     if text.isalpha():
         return text
     named = _NAME_AND_NUMBER.match(text)
     if named:
         return named[1] + "0"
-    return "*" if len(text) >= TOKEN else re.sub("[0-9]+", "0", text)
+    return TOKEN_MARK if len(text) >= TOKEN else re.sub("[0-9]+", "0", text)
 
 
 @lru_cache(maxsize=65_536)
@@ -92,7 +97,7 @@ def shape_of(url: str) -> str:
     masked_folder, masked = _folder(folder)[0], mask(name)
     if query:
         return f"{masked_folder}/{masked}?"
-    if masked != name or masked_folder != folder:
+    if _is_masked(f"{masked_folder}/{masked}"):
         return f"{masked_folder}/{masked}"
     return ""
 
@@ -114,7 +119,7 @@ def patterns_of(url: str) -> tuple[str, ...]:
         names = _names(query)
         path = f"{masked_folder}/{masked}"
         return (f"{path}?{names}", f"{path}?*", f"{masked_folder}/*?{names}", *around)
-    if masked != name or masked_folder != folder:
+    if _is_masked(f"{masked_folder}/{masked}"):
         return (f"{masked_folder}/{masked}", f"{masked_folder}/*", *around)
     return (f"{masked_folder}/*", *around)
 
@@ -134,7 +139,7 @@ def is_kin(url: str, referrer: str) -> bool:
     folder, name, query = _parts(url)
     referrers_folder, referrers_name, referrers_query = _parts(referrer)
     if not (query or referrers_query):
-        if folder == referrers_folder and mask(name) == name:
+        if folder == referrers_folder and not _is_masked(mask(name)):
             return not _INDEX.match(referrers_name)
         if not name and not referrers_name:
             return referrers_folder.count("/") > 1 and folder.rpartition("/")[0] == referrers_folder

@@ -55,7 +55,7 @@ class ShardState(NamedTuple):
     round: int
     frontier: tuple[str, ...] = ()  # what waits, oldest first
     visited: tuple[str, ...] = ()  # runs of URL fingerprints, each sorted
-    contents: tuple[str, ...] = ()  # runs of content fingerprints, each sorted
+    contents: tuple[str, ...] = ()  # runs of fingerprints of contents and gists, each sorted
     hosts: tuple[str, ...] = ()  # runs of host state; the last row of a host counts
     waiting: int = 0  # URLs in `frontier`
     discovered: int = 0  # URLs ever seen: fetched + refused + waiting + set aside
@@ -68,7 +68,6 @@ class ShardState(NamedTuple):
     held: tuple[str, ...] = ()  # links out of scope that are not decided while it may
     seconds: float = 0.0  # that a response took, in the last round that had any; 0: unknown
     sketches: tuple[str, ...] = ()  # runs of sketches of texts, each sorted by band
-    gists: tuple[str, ...] = ()  # runs of gists of pages, each sorted
     patterns: tuple[str, ...] = ()  # runs of evidence; the last row of a pattern counts
     aside: tuple[str, ...] = ()  # URLs of closed patterns
     set_aside: int = 0  # URLs in `aside`
@@ -203,10 +202,9 @@ class Verdicts(NamedTuple):
 
 
 class ContentRuns(NamedTuple):
-    """A shard's runs of contents and of gists, after a round that added one."""
+    """A shard's runs of content fingerprints, after a round that added one."""
 
     paths: tuple[str, ...]
-    gists: tuple[str, ...] = ()
 
 
 class SketchBlock(NamedTuple):

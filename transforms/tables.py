@@ -25,9 +25,8 @@ ASIDE = FRONTIER.append(pa.field("pattern", WORD))  # which is closed
 
 VISITED = pa.schema([("fingerprint", FINGERPRINT), ("refused", WORD)])
 
+# Contents, with the URL of the first that had each, and gists, with null.
 CONTENTS = pa.schema([("fingerprint", FINGERPRINT), ("url", pa.string())])
-
-GISTS = pa.schema([("fingerprint", FINGERPRINT)])
 
 SKETCHES = pa.schema(
     [

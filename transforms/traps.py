@@ -111,11 +111,14 @@ class Round:
 
     def __init__(self, known: Known) -> None:
         self.known = known
+        self.calm = is_calm(known)
         self.left: dict[str, int | None] = {}
         self.closed: dict[str, bool] = {}
 
     def closing(self, url: str, doubt: int) -> str | None:
         """The pattern that is closed for a URL. What is closed is so for URLs in doubt too."""
+        if self.calm:
+            return None
         patterns = patterns_of(url)
         if doubt in _GRAVE:
             patterns = (*patterns, *(IN_DOUBT + pattern for pattern in patterns), WHOLE_HOST)
@@ -124,7 +127,7 @@ class Round:
     def take(self, url: str, doubt: int) -> bool:
         """Whether there is room for one more of its patterns, which it then takes."""
         counted = []
-        for pattern in patterns_in_doubt(url, doubt):
+        for pattern in () if self.calm and doubt not in _GRAVE else patterns_in_doubt(url, doubt):
             if pattern not in self.left:
                 self.left[pattern] = allowance(pattern, self.known.get(pattern, UNKNOWN))
             if self.left[pattern] is not None:
@@ -138,13 +141,13 @@ class Round:
         return True
 
     def _unproven(self, pattern: str, doubt: int) -> list[str]:
-        known = self.known.get(pattern, UNKNOWN)
-        if known.good >= PROVEN:
-            return []
         name = f"{doubt} {pattern}"
-        least = LISTED_FIRST if doubt == LISTED else most_debt(pattern, known)
-        self.left.setdefault(name, max(least, GROWTH * known.good))
-        return [name]
+        if name not in self.left:
+            known = self.known.get(pattern, UNKNOWN)
+            least = LISTED_FIRST if doubt == LISTED else most_debt(pattern, known)
+            many = max(least, GROWTH * known.good)
+            self.left[name] = None if known.good >= PROVEN else many
+        return [] if self.left[name] is None else [name]
 
     def _is_closed(self, pattern: str) -> bool:
         if pattern not in self.closed:
