@@ -30,9 +30,9 @@ def gists_of(title: str, text: str, essence: bytes, url: str) -> tuple[int, int]
     number and a price) tells what all of its kind tell; what it says, by its title, is its own.
     """
     name = title.encode("utf-8", "replace")
-    said = xxh3_64_intdigest(name + b"\n" + essence, seed=_SAID)
     if len(text) <= SHORT:
-        return said, xxh3_64_intdigest(_words(title, text, url).encode("utf-8", "replace"), _TOLD)
+        return _short_gists(title, text.lower(), url)
+    said = xxh3_64_intdigest(name + b"\n" + essence, seed=_SAID)
     start, rest = essence[:_START], essence[_START:]
     path = url[url.find("/", 8) :].encode()
     for echo in (name.translate(None, _DIGITS), path.translate(None, _DIGITS)):
@@ -41,9 +41,19 @@ def gists_of(title: str, text: str, essence: bytes, url: str) -> tuple[int, int]
     return said, xxh3_64_intdigest(start + rest, seed=_TOLD)
 
 
-def _words(title: str, text: str, url: str) -> str:
+def _short_gists(title: str, text: str, url: str) -> tuple[int, int]:
+    """Of a short text each word counts once: one link more is no other page."""
+    said = f"{title}\n{_words(text)}"
     # Elements end without a space ("Page 2Nothing found"): what is cut out leaves one.
-    left = text.replace(title, " ").lower() if title else text.lower()
+    left = text.replace(title.lower(), " ") if title else text
     for word in sorted(set(_IN_URL.findall(url.lower())), key=len, reverse=True):
         left = left.replace(word, " ")
-    return " ".join(sorted(set(_WORD.findall(left)) - MONTHS))
+    told = _words(left)
+    return (
+        xxh3_64_intdigest(said.encode("utf-8", "replace"), seed=_SAID),
+        xxh3_64_intdigest(told.encode("utf-8", "replace"), seed=_TOLD),
+    )
+
+
+def _words(text: str) -> str:
+    return " ".join(sorted(set(_WORD.findall(text)) - MONTHS))

@@ -36,7 +36,7 @@ A_LIST = 4  # links of one shape on a page that make it their list
 LISTED_FIRST = 32  # of a list that a round may fetch before any was good
 # Dull pages that a pattern may have before it brought anything, by how much it takes in: one
 # trap must not close all that lies beside it.
-LEAST, LEAST_IN_FOLDER, LEAST_BELOW, LEAST_OF_HOST = 3, 4, 6, 40
+LEAST, LEAST_IN_FOLDER, LEAST_BELOW, LEAST_OF_HOST = 3, 4, 5, 40
 
 
 class Evidence(NamedTuple):
