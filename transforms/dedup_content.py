@@ -104,7 +104,7 @@ class _DedupContent(beam.DoFn):  # type: ignore[misc]
         seen = [ContentSeen(*page) for block in blocks for page in block.seen]
         gists = [GistSeen(*page) for block in blocks for page in block.gists]
         state = parts.one(ShardState)
-        fingerprints = (page[0] for page in (*seen, *gists))
+        fingerprints = [*(page.fingerprint for page in seen), *(page.gist for page in gists)]
         known = look_up_all(fingerprints, state.contents)
         contents = {content: url for content, url in known.items() if url is not None}
         duplicates, new = judge_contents(seen, contents)

@@ -136,7 +136,7 @@ def read_patterns(paths: Iterable[str], hosts: Iterable[str]) -> Known:
     """The last evidence of each pattern of the wanted hosts, from runs given oldest first."""
     names = pa.array(sorted(set(hosts)), pa.string())
     found: Known = {}
-    for path in paths:
+    for path in paths if len(names) else ():
         table = storage.read_table(path)
         rows = table.filter(pc.is_in(table["host"], names)).to_pydict()
         for host, pattern, *counts in zip(*rows.values(), strict=True):
@@ -149,6 +149,8 @@ def add_evidence(
 ) -> tuple[tuple[str, ...], bool]:
     """The runs with what a round brought, and whether a closed pattern has opened by it."""
     brought = [Brought(*each) for each in evidence]
+    if not brought:
+        return runs, False
     changed, has_opened = judge(read_patterns(runs, (each.host for each in brought)), brought)
     if not changed:
         return runs, False

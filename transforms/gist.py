@@ -16,6 +16,7 @@ from transforms.patterns import MONTHS
 SHORT = 600  # characters of text whose words are looked at one by one, in whatever order
 
 _WORD = re.compile(r"\b[^\W\d_]+\b")
+_WORD_OR_NUMBER = re.compile(r"\w+")
 _IN_URL = re.compile(r"[a-z]{3,}")
 _DIGITS = b"0123456789.,:"
 _START = 1000  # bytes of a longer text, where its headings are
@@ -42,18 +43,16 @@ def gists_of(title: str, text: str, essence: bytes, url: str) -> tuple[int, int]
 
 
 def _short_gists(title: str, text: str, url: str) -> tuple[int, int]:
-    """Of a short text each word counts once: one link more is no other page."""
-    said = f"{title}\n{_words(text)}"
+    """Of a short text each word counts once: one link more is no other page. What it says are
+    its numbers too, for it may have little else ("Item 17").
+    """
+    said = " ".join((title, *sorted(set(_WORD_OR_NUMBER.findall(text)))))
     # Elements end without a space ("Page 2Nothing found"): what is cut out leaves one.
     left = text.replace(title.lower(), " ") if title else text
     for word in sorted(set(_IN_URL.findall(url.lower())), key=len, reverse=True):
         left = left.replace(word, " ")
-    told = _words(left)
+    told = " ".join(sorted(set(_WORD.findall(left)) - MONTHS))
     return (
         xxh3_64_intdigest(said.encode("utf-8", "replace"), seed=_SAID),
         xxh3_64_intdigest(told.encode("utf-8", "replace"), seed=_TOLD),
     )
-
-
-def _words(text: str) -> str:
-    return " ".join(sorted(set(_WORD.findall(text)) - MONTHS))
