@@ -70,5 +70,5 @@ class CrawlDepth(beam.PTransform):  # type: ignore[misc]
             *runs,
             fetched.reports,
             shards,
-        ) | "Dedup URL" >> DedupUrls(*store, s.filter)
+        ) | "Dedup URL" >> DedupUrls(*store, s.filter, s.lift)
         return (results, archived.files) | "Commit" >> CommitRound(*store)

@@ -18,6 +18,7 @@ from pipeline.options import Settings
 from pipeline.progress import Progress
 from pipeline.waiting import Waits, what_waits
 from transforms import stop
+from transforms.records import ShardState
 
 FINISHED, FAILED, BAD_USAGE, WORK_LEFT = 0, 1, 2, 3  # exit codes
 
@@ -77,7 +78,7 @@ def run_rounds(opened: Crawl, hold: Hold, deadline: float | None, progress: Prog
 def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
     """An exit code and a reason, if there is one to stop before the next job."""
     settings, states = opened.settings, opened.states
-    if not any(state.waiting or state.held for state in states):
+    if not any(state.waiting or state.held or is_to_release(state, settings) for state in states):
         return FINISHED, "nothing left to fetch"
     if settings.limit is not None and sum(state.pages for state in states) >= settings.limit:
         return FINISHED, f"limit of {settings.limit} pages reached"
@@ -86,6 +87,11 @@ def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
     if deadline is not None and time.time() >= deadline:
         return WORK_LEFT, "time limit reached"
     return None
+
+
+def is_to_release(state: ShardState, settings: Settings) -> bool:
+    """Whether something is set aside, and this run lifts what no run before it did."""
+    return bool(state.aside and not set(settings.lift) <= set(state.lifted))
 
 
 def run_job(opened: Crawl, deadline: float | None) -> None:

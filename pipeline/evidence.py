@@ -15,10 +15,17 @@ import pyarrow.parquet as pq
 from pipeline.manifest import Manifest
 from transforms import layout, storage
 from transforms.canonical import ALL_RULES, Canonical
-from transforms.fingerprints import fingerprint_url, fingerprint_written, shard_of_url
+from transforms.evidence import read_patterns
+from transforms.fingerprints import (
+    fingerprint_url,
+    fingerprint_written,
+    shard_of_host,
+    shard_of_url,
+)
 from transforms.hosts import HostRecord, read_hosts
 from transforms.records import ShardState
 from transforms.runs import look_up, seen_in
+from transforms.traps import Evidence as PatternEvidence
 from transforms.urls import host_of
 
 LONGEST_PATH = 50  # steps back to a seed that are looked up
@@ -72,6 +79,15 @@ class Evidence:
     def held(self, url: str) -> Row | None:
         """The URL's row among links out of a scope that may still grow."""
         return _first_row(self.state_of(url).held, "fingerprint", self.identities(url))
+
+    def set_aside(self, url: str) -> Row | None:
+        """The URL's row among those of closed patterns."""
+        return _first_row(self.state_of(url).aside, "fingerprint", self.identities(url))
+
+    def pattern(self, host: str, pattern: str) -> PatternEvidence:
+        """What the pages of a pattern have brought."""
+        runs = self.states[shard_of_host(host, len(self.states))].patterns
+        return read_patterns(runs, [host]).get(host, {}).get(pattern, PatternEvidence())
 
     def is_decided(self, url: str) -> bool:
         """Whether the URL was ever admitted or refused."""

@@ -52,7 +52,7 @@ def explain(base: str, text: str, deny: str = "") -> Iterator[Line]:
 
 def origin_lines(evidence: Evidence, url: str) -> Iterator[Line]:
     """Where the URL was found first."""
-    fetches, waiting = evidence.fetches(url), evidence.waiting(url)
+    fetches, waiting = evidence.fetches(url), evidence.waiting(url) or evidence.set_aside(url)
     link = None
     if fetches:
         row = fetches[0].row
@@ -118,6 +118,9 @@ def fate_lines(evidence: Evidence, url: str) -> Iterator[Line]:
         return
     if evidence.waiting(url) is not None:
         yield "fate", f"waiting: {why_waiting(evidence.host(url))}"
+    elif (row := evidence.set_aside(url)) is not None:
+        yield "fate", "set aside: its pattern is closed, for it brought too little"
+        yield from pattern_lines(evidence, row["host"], row["pattern"])
     elif evidence.held(url) is not None:
         yield "fate", "held: out of scope, unless a seed that still waits redirects there"
     elif (reason := evidence.refused(url)) is not None:
@@ -126,6 +129,13 @@ def fate_lines(evidence: Evidence, url: str) -> Iterator[Line]:
         yield "fate", "admitted"
     else:
         yield "fate", "unknown to this crawl"
+
+
+def pattern_lines(evidence: Evidence, host: str, pattern: str) -> Iterator[Line]:
+    known = evidence.pattern(host, pattern)
+    yield "pattern", host + pattern
+    yield "brought", f"{known.good:,} good pages and {known.dull:,} dull ones; it owes {known.debt}"
+    yield "", "to fetch it after all: beamcrawl crawl -o DIR --lift RE"
 
 
 def fetch_lines(found: Found, url: str) -> Iterator[Line]:

@@ -172,8 +172,7 @@ def sweep(crawl: Crawl, rounds: Sequence[Manifest]) -> None:
         kept.update(path for paths in manifest.files.values() for path in paths)
     since = rounds[0].round if rounds else coming
     tables = (layout.PAGES, layout.LINKS, layout.WARC)
-    runs = (layout.VISITED, layout.CONTENTS, layout.SKETCHES, layout.HOSTS)
-    found = list_kinds(base, tables, since, coming) + list_kinds(base, runs, 0, coming)
+    found = list_kinds(base, tables, since, coming) + list_kinds(base, layout.RUNS, 0, coming)
     under_way = layout.round_folder(base, layout.HOSTS, coming) + "/"
     orphans = [
         path

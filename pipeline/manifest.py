@@ -19,7 +19,16 @@ from transforms.records import ShardResult, ShardState, WarcFile
 FORMAT = 1
 OPENING_ROUNDS = 8  # redirects of seeds that are waited for before the scope is settled
 COUNTS = ("taken", "fetched", "bytes", "links", "discovered", "warc_bytes", "warc_records")
-STATE_PATHS = ("frontier", "visited", "contents", "hosts", "held", "sketches")
+STATE_PATHS = (
+    "frontier",
+    "visited",
+    "contents",
+    "hosts",
+    "held",
+    "sketches",
+    "patterns",
+    "aside",
+)
 
 
 class CommitError(Exception):
@@ -92,7 +101,7 @@ def summarize(
 
 
 def total(states: Iterable[ShardState]) -> dict[str, int]:
-    names = ("discovered", "fetched", "refused", "waiting", "pages")
+    names = ("discovered", "fetched", "refused", "waiting", "set_aside", "pages")
     states = list(states)
     return {name: sum(getattr(state, name) for state in states) for name in names}
 
@@ -117,10 +126,11 @@ def check_sums(results: list[ShardResult], shards: int) -> None:
                 f"shard {state.shard}: {result.fetched} fetches ended, "
                 f"{sum(result.settled.outcomes.values())} reached the pages table"
             )
-        if state.discovered != state.fetched + state.refused + state.waiting:
+        if state.discovered != state.fetched + state.refused + state.waiting + state.set_aside:
             raise CommitError(
                 f"shard {state.shard}: discovered {state.discovered} is not fetched "
-                f"{state.fetched} + refused {state.refused} + waiting {state.waiting}"
+                f"{state.fetched} + refused {state.refused} + waiting {state.waiting} "
+                f"+ set aside {state.set_aside}"
             )
 
 
@@ -158,7 +168,8 @@ def state_to_dict(base: str, state: ShardState) -> dict[str, Any]:
 def state_from_dict(base: str, record: dict[str, Any]) -> ShardState:
     # A state of an earlier version knows nothing of what came later.
     paths = {name: tuple(f"{base}/{path}" for path in record.get(name, ())) for name in STATE_PATHS}
-    return ShardState(**{**record, **paths, "scope": tuple(record["scope"])})
+    words = {name: tuple(record.get(name, ())) for name in ("scope", "lifted")}
+    return ShardState(**{**record, **paths, **words})
 
 
 def void_round(round_: int, states: Iterable[ShardState], now: str) -> Manifest:

@@ -151,6 +151,9 @@ OPTIONS = (
     Option("--deny", "", str, "FILE", "refuse the hosts in this file, with all below them, and "
            "what its /regular expressions/ find, one a line; read anew for each job, which is a "
            "round or --depths-per-job of them", ""),
+    Option("--lift", (), pattern, "RE", "set no URL aside in which one of these is found, from now "
+           "on, and fetch those that were", "a pattern that brought nothing new is a trap",
+           many=True),
     Option("--tell-apart", (), canonical_rule, "RULE", "let two URLs be two that differ in this "
            "alone: " + ", ".join(OPTIONAL), "one page has many spellings", many=True, fixed=True),
     Option("-c --concurrency", 64, at_least(1), "N", "connections open at once, per fetcher",
@@ -220,6 +223,7 @@ class Settings:
     near_duplicates: bool
     allow: tuple[str, ...]
     deny: str
+    lift: tuple[str, ...]
     tell_apart: tuple[str, ...]
     concurrency: int
     delay: float

@@ -103,6 +103,7 @@ def seed_table(urls: list[str], canonical: Canonical = ALL_RULES) -> pa.Table:
         pa.array([0] * len(urls), pa.int32()),
         [""] * len(urls),
         [True] * len(urls),
+        pa.array([0] * len(urls), pa.int8()),
     ]
     return pa.table(columns, schema=FRONTIER)
 

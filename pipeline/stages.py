@@ -30,6 +30,7 @@ class Stages(NamedTuple):
     filter: FilterRules
     duplicates: str  # "body" or "text"
     near_duplicates: bool
+    lift: tuple[str, ...]  # regular expressions: what they find is in no trap
 
 
 def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stages:
@@ -69,6 +70,7 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
         policy=slot,
         depth=settings.depth,
         budget=Budget(settings.host_round_limit, settings.host_limit),
+        lift=settings.lift,
     )
     description = {
         "software": f"beamcrawl/{VERSION}",
@@ -101,4 +103,5 @@ def stages_of(settings: Settings, fetchers: int, deadline: float | None) -> Stag
         filter=rules,
         duplicates=settings.duplicates,
         near_duplicates=settings.near_duplicates,
+        lift=settings.lift,
     )

@@ -12,10 +12,11 @@ from pipeline.manifest import Manifest, read_manifests, state_from_dict, total
 from pipeline.options import UsageError
 from pipeline.progress import human_size
 from transforms import storage
-from transforms.records import ERRORS
+from transforms.records import ERRORS, ShardState
 from transforms.times import iso_seconds
 
 FAILED_SEEDS_SHOWN = 5
+PATTERNS_SHOWN = 20
 
 
 def table_lines(manifests: list[Manifest], totals: dict[str, int]) -> Iterable[tuple[str, str]]:
@@ -35,6 +36,7 @@ def table_lines(manifests: list[Manifest], totals: dict[str, int]) -> Iterable[t
     for name, count in refused.most_common():
         yield f"  {name}", f"{count:,}"
     yield "waiting", f"{totals['waiting']:,}"
+    yield "set aside", f"{totals.get('set_aside', 0):,}"
     yield "bodies", human_size(counts["bytes"])
     yield "WARC", human_size(counts["warc_bytes"])
     yield "rounds", f"{len(manifests):,}"
@@ -47,11 +49,31 @@ def print_table(manifests: list[Manifest], totals: dict[str, int]) -> None:
         print(f"  {label:<20} {value:>{width}}")
 
 
+def patterns_aside(states: Iterable[ShardState]) -> Counter[str]:
+    """How many URLs are set aside, by the closed pattern, with its host."""
+    counts: Counter[str] = Counter()
+    for state in states:
+        for path in state.aside:
+            rows = storage.read_table(path, ["host", "pattern"]).to_pylist()
+            counts.update(row["host"] + row["pattern"] for row in rows)
+    return counts
+
+
+def print_aside(states: Iterable[ShardState]) -> None:
+    """Say which patterns are closed, the ones with most URLs first."""
+    patterns = patterns_aside(states).most_common()
+    for pattern, count in patterns[:PATTERNS_SHOWN]:
+        print(f"  {pattern} brought nothing new: {count:,} URLs set aside")
+    if len(patterns) > PATTERNS_SHOWN:
+        print(f"  … and {len(patterns) - PATTERNS_SHOWN:,} more patterns")
+
+
 def print_end(ended: Ended) -> int:
     """Say how a run ended and where its files are; returns the exit code."""
     settings = ended.crawl.settings
     totals = total(ended.crawl.states)
     print_table(read_manifests(settings.out), totals)
+    print_aside(ended.crawl.states)
     for name in ("pages", "links", "warc"):
         print(f"  {name:<20} {settings.out}/{name}/")
     code = ended.code
@@ -97,3 +119,5 @@ def print_status(base: str) -> None:
         totals = total(state_from_dict(base, state) for state in document["start"])
         print(f"{base}: no round committed yet")
     print_table(manifests, totals)
+    if manifests:
+        print_aside(manifests[-1].states)

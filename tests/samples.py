@@ -92,6 +92,7 @@ def frontier_table(urls: Iterable[str], depth: int = 0) -> pa.Table:
         pa.array([depth] * len(urls), pa.int32()),
         pa.array([""] * len(urls), pa.string()),
         pa.array([False] * len(urls), pa.bool_()),
+        pa.array([0] * len(urls), pa.int8()),
     ]
     return pa.table(columns, schema=FRONTIER)
 
@@ -123,6 +124,7 @@ def candidate_table(*links: tuple[str, str, str | None, int], opening: bool = Fa
         pa.array(depths, pa.int32()),
         pa.array([s if ok else None for s, ok in zip(sources, admitted, strict=True)], pa.string()),
         pa.array([fingerprint_url(url) for url in sources], pa.uint64()),
+        pa.array([False for _ in links], pa.bool_()),
         pa.array([False for _ in links], pa.bool_()),
     ]
     return pa.table(columns, schema=CANDIDATES)

@@ -16,7 +16,7 @@ from transforms.dedup_content import (
     ContentSeen,
     DedupContent,
     judge_contents,
-    known_contents,
+    look_up_all,
     write_contents,
 )
 from transforms.fingerprints import fingerprint_url
@@ -124,9 +124,10 @@ def test_known_contents_are_found_in_any_run(tmp_path):
         for number, new in enumerate([{5: A, 3: B}, {2**64 - 1: C}])
     )
     pages = [seen(3, "x"), seen(2**64 - 1, "y"), seen(4, "z"), seen(3, "w")]
-    assert known_contents(pages, runs) == {3: B, 2**64 - 1: C}
-    assert known_contents(pages, ()) == {}
-    assert known_contents([], runs) == {}
+    wanted = [page.fingerprint for page in pages]
+    assert look_up_all(wanted, runs) == {3: B, 2**64 - 1: C}
+    assert look_up_all(wanted, ()) == {}
+    assert look_up_all([], runs) == {}
 
 
 def test_write_contents_is_a_sorted_run(tmp_path):

@@ -38,6 +38,7 @@ from transforms.storage import read_table
 from transforms.tables import CANDIDATES, FRONTIER, VISITED, pack, words
 
 A, B, C = (f"http://{name}.example/" for name in "abc")
+NAMES = "abcdefghijklmnopqrstuvwxyz"  # of no shape: what is new is URLs alone
 
 
 def visited_run(path: str, *urls: str) -> str:
@@ -66,7 +67,7 @@ def test_unseen_of_nothing_is_nothing(tmp_path):
 
 
 def test_frontier_rows_are_the_admitted_with_their_hosts():
-    rows = frontier_rows(candidate_table((A, B + "x", None, 2), (A, C, "scope", 2)))
+    rows, shapes = frontier_rows(candidate_table((A, B + "x", None, 2), (A, C, "scope", 2)))
     assert rows.schema == FRONTIER
     assert rows.to_pylist() == [
         {
@@ -76,9 +77,11 @@ def test_frontier_rows_are_the_admitted_with_their_hosts():
             "depth": 2,
             "referrer": A,
             "seed": False,
+            "doubt": 0,
         }
     ]
-    assert frontier_rows(CANDIDATES.empty_table()).schema == FRONTIER
+    assert not len(shapes)
+    assert frontier_rows(CANDIDATES.empty_table())[0].schema == FRONTIER
 
 
 def test_nothing_taken_leaves_all_as_it_was():
@@ -109,7 +112,7 @@ def block_of(round_: int, number: int, links) -> CandidateBlock:
         *(
             (
                 f"http://s.example/{round_}/{number}/{source}",
-                f"http://t.example/{target}",
+                f"http://t.example/{NAMES[target]}",
                 reason,
                 1,
             )
@@ -128,7 +131,7 @@ def test_dedup_admits_each_url_once_over_many_rounds(tmp_path_factory, rounds):
         targets: dict[str, bool] = {}
         for links in blocks:
             for _, target, reason in links:
-                url = f"http://t.example/{target}"
+                url = f"http://t.example/{NAMES[target]}"
                 targets[url] = targets.get(url, False) or reason is None
         new = {url: admitted for url, admitted in targets.items() if url not in decided}
         before = state
@@ -295,6 +298,7 @@ def test_links_out_of_scope_are_held_until_the_scope_can_not_grow(tmp_path):
         "depth": 1,
         "referrer": A,
         "seed": False,
+        "doubt": 0,
     }
 
     fifth = dedup_of_a(base, fourth.state, (A, AWAY, "scope", 5), (A, MOVED + "deep", None, 5))

@@ -214,6 +214,8 @@ def committed(base: str, *rounds: int) -> Crawl:
             visited=(f"{base}/visited/{folder}/named",),
             contents=(f"{base}/contents/{folder}/named",),
             sketches=(f"{base}/sketches/{folder}/named",),
+            patterns=(f"{base}/patterns/{folder}/named",),
+            aside=(f"{base}/aside/{folder}/named",),
             hosts=(f"{base}/hosts/{folder}/named",),
             discovered=1,
             fetched=1,
@@ -242,10 +244,7 @@ def test_sweep_keeps_what_is_named_and_removes_the_rest(tmp_path):
         "frontier/round=00002/orphan",
         "frontier/round=00003/orphan",
         f"frontier/round=00001/x.123{layout.TEMPORARY}",
-        *(
-            f"{kind}/round=00000/merged"
-            for kind in (layout.VISITED, layout.CONTENTS, layout.SKETCHES, layout.HOSTS)
-        ),
+        *(f"{kind}/round=00000/merged" for kind in layout.RUNS),
         *(f"{kind}/round=00001/orphan" for kind in layout.KINDS if kind != layout.FRONTIER),
         *(f"{kind}/round=00002/orphan" for kind in (layout.PAGES, layout.LINKS, layout.WARC)),
     }

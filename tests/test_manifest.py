@@ -81,7 +81,14 @@ def test_summarize_adds_up_the_shards():
         },
         outcomes={HTTP_ERROR: 1, PAGE: 1},
         refused={"scope": 1},
-        totals={"discovered": 5, "fetched": 2, "refused": 1, "waiting": 2, "pages": 1},
+        totals={
+            "discovered": 5,
+            "fetched": 2,
+            "refused": 1,
+            "waiting": 2,
+            "set_aside": 0,
+            "pages": 1,
+        },
         files={
             "pages": [f"{BASE}/pages/0"],
             "links": [f"{BASE}/links/x"],
@@ -149,6 +156,7 @@ def test_total_adds_up_every_fate():
         "fetched": 12,
         "refused": 6,
         "waiting": 2,
+        "set_aside": 0,
         "pages": 10,
     }
 
@@ -234,6 +242,7 @@ STATES = st.builds(
     *(COUNT, COUNT, COUNT, COUNT, COUNT),
     st.lists(st.text(max_size=5), max_size=2).map(tuple),
     *(COUNT, st.booleans(), PATHS, st.floats(0, 100), PATHS),
+    *(PATHS, PATHS, COUNT, st.lists(st.text(max_size=5), max_size=2).map(tuple)),
 )
 
 

@@ -97,6 +97,7 @@ def test_page_table_of_a_full_page():
         "redirect_to": C,
         "title": "T",
         "note": "soft_404",
+        "doubt": 0,
         "noindex": True,
         "referrer": B,
         "error": "E",

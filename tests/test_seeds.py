@@ -91,6 +91,7 @@ def test_seed_table_is_a_frontier_of_depth_0():
         "depth": 0,
         "referrer": "",
         "seed": True,
+        "doubt": 0,
     }
 
 
@@ -115,6 +116,7 @@ def test_seed_states_hold_every_seed_once_in_its_shard(tmp_path_factory, urls, s
         "fetched": 0,
         "refused": 0,
         "waiting": len(urls),
+        "set_aside": 0,
         "pages": 0,
     }
     for state in states:

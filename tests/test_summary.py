@@ -61,6 +61,7 @@ def test_table_lines_give_every_url_one_fate(tmp_path):
         ("  scheme", "2,010"),
         ("  scope", "990"),
         ("waiting", "230"),
+        ("set aside", "0"),
         ("bodies", "3.0 KiB"),
         ("WARC", "4.0 KiB"),
         ("rounds", "2"),

@@ -7,7 +7,7 @@ smallest URL: the same in every run of the same crawl, whatever order answers ca
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -21,6 +21,17 @@ from transforms.runs import compact, look_up, write_run
 from transforms.tables import CONTENTS
 
 Verdict = tuple[int, str]  # the URL fingerprint of a duplicate, and the URL of the first
+
+
+class GistSeen(NamedTuple):
+    """One of a page's gists, to be looked for among all others."""
+
+    gist: int
+    depth: int
+    length: int  # of its URL
+    url_fingerprint: int
+    shard: int  # of the page
+    told: bool  # of what the page tells; else of what it says
 
 
 class ContentSeen(NamedTuple):
@@ -53,13 +64,28 @@ def judge_contents(
     return dict(duplicates), new
 
 
-def known_contents(seen: Iterable[ContentSeen], runs: tuple[str, ...]) -> dict[int, str]:
-    """Which of these contents an earlier round saw, and at what URL first."""
-    fingerprints = np.unique(np.array([page.fingerprint for page in seen], np.uint64))
-    return look_up(fingerprints, runs, "url")
+def judge_gists(
+    seen: Iterable[GistSeen], known: Container[int]
+) -> tuple[dict[int, list[tuple[int, bool]]], set[int]]:
+    """The pages with a gist that was had before, by their shard, and the gists that are new.
+
+    Of pages of one round the first is the one nearest to a seed, with the shortest URL.
+    """
+    again: dict[int, list[tuple[int, bool]]] = defaultdict(list)
+    new: set[int] = set()
+    for page in sorted(seen, key=lambda page: (page.depth, page.length, page.url_fingerprint)):
+        if page.gist in known or page.gist in new:
+            again[page.shard].append((page.url_fingerprint, page.told))
+        new.add(page.gist)
+    return dict(again), {gist for gist in new if gist not in known}
 
 
-def write_contents(path: str, new: dict[int, str]) -> str:
+def look_up_all(fingerprints: Iterable[int], runs: tuple[str, ...]) -> dict[int, str | None]:
+    """Which of these an earlier round saw; of a content at what URL first, of a gist None."""
+    return look_up(np.unique(np.fromiter(fingerprints, np.uint64)), runs, "url")
+
+
+def write_contents(path: str, new: Mapping[int, str | None]) -> str:
     fingerprints = pa.array(list(new), pa.uint64())
     return write_run(path, pa.table([fingerprints, list(new.values())], schema=CONTENTS))
 
@@ -72,17 +98,24 @@ class _DedupContent(beam.DoFn):  # type: ignore[misc]
     def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[Any]:
         shard, values = element
         parts = Parts(values)
-        seen = [ContentSeen(*page) for block in parts.all(ContentBlock) for page in block.seen]
-        if not seen:
+        blocks = parts.all(ContentBlock)
+        if not blocks:
             return
+        seen = [ContentSeen(*page) for block in blocks for page in block.seen]
+        gists = [GistSeen(*page) for block in blocks for page in block.gists]
         state = parts.one(ShardState)
-        duplicates, new = judge_contents(seen, known_contents(seen, state.contents))
-        if new:
-            runs = (*state.contents, write_contents(self._path(state, ""), new))
+        fingerprints = [*(page.fingerprint for page in seen), *(page.gist for page in gists)]
+        known = look_up_all(fingerprints, state.contents)
+        contents = {content: url for content, url in known.items() if url is not None}
+        duplicates, new = judge_contents(seen, contents)
+        again, new_gists = judge_gists(gists, known)
+        if new or new_gists:
+            all_new = {**dict.fromkeys(sorted(new_gists)), **new}
+            runs = (*state.contents, write_contents(self._path(state, ""), all_new))
             runs = compact(runs, self._path(state, "merged"))
             yield beam.pvalue.TaggedOutput("runs", (shard, ContentRuns(runs)))
-        for owner, verdicts in duplicates.items():
-            yield owner, Verdicts(verdicts)
+        for owner in sorted({*duplicates, *again}):
+            yield owner, Verdicts(duplicates.get(owner, []), tuple(again.get(owner, ())))
 
     def _path(self, state: ShardState, part: str) -> str:
         return layout.shard_file(

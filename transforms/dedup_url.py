@@ -15,6 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms import layout, storage
+from transforms.aside import part_aside, read_aside, write_aside
+from transforms.doubt import doubts_of
+from transforms.evidence import add_evidence
 from transforms.filter import FilterRules, UrlFilter
 from transforms.frontier import write_frontier
 from transforms.grouping import GroupParts, Parts
@@ -30,7 +33,7 @@ from transforms.records import (
 )
 from transforms.runs import TIER, compact, seen_in, write_run
 from transforms.settle import best_first, is_out_of_scope
-from transforms.tables import CANDIDATES, FRONTIER, VISITED, unpack, words
+from transforms.tables import ASIDE, CANDIDATES, FRONTIER, VISITED, complete, unpack, words
 from transforms.urls import host_of
 
 
@@ -44,19 +47,23 @@ def unseen(candidates: pa.Table, visited: tuple[str, ...]) -> pa.Table:
     return candidates.filter(new)
 
 
-def frontier_rows(candidates: pa.Table) -> pa.Table:
-    """FRONTIER rows of the candidates that no filter refused."""
+def frontier_rows(
+    candidates: pa.Table, visited: tuple[str, ...] = ()
+) -> tuple[pa.Table, np.ndarray]:
+    """FRONTIER rows of the candidates that no filter refused, and their shapes that are new."""
     admitted = candidates.filter(pc.is_null(candidates["refused"]))
-    hosts = words(host_of(url) for url in admitted["url"].to_pylist())
+    hosts = [host_of(url) for url in admitted["url"].to_pylist()]
+    doubts, shapes = doubts_of(admitted, hosts, visited)
     columns = [
         admitted["url"],
         admitted["fingerprint"],
-        hosts,
+        words(hosts),
         admitted["depth"],
         admitted["referrer"],
         admitted["seed"],
+        pa.array(doubts),
     ]
-    return pa.table(columns, schema=FRONTIER)
+    return pa.table(columns, schema=FRONTIER), shapes
 
 
 def reconsider(held: pa.Table, wanted: UrlFilter) -> pa.Table:
@@ -78,10 +85,13 @@ def nothing_taken(state: ShardState) -> SlotReport:
 
 
 class _DedupUrls(beam.DoFn):  # type: ignore[misc]
-    def __init__(self, base: str, shards: int, rules: FilterRules) -> None:
+    def __init__(
+        self, base: str, shards: int, rules: FilterRules, lift: tuple[str, ...] = ()
+    ) -> None:
         self.base = base
         self.shards = shards
         self.rules = rules
+        self.lift = lift
 
     def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[tuple[None, ShardResult]]:
         _, values = element
@@ -93,7 +103,19 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
         received = candidates.num_rows
         candidates, held = self._hold_or_release(state, candidates)
         new = unseen(candidates, state.visited)
-        frontier = frontier_rows(new)
+        frontier, shapes = frontier_rows(new, state.visited)
+        settled = parts.one(Settled, Settled("", (), {}, 0, (), {}))
+        patterns, has_opened = add_evidence(
+            self._path(layout.PATTERNS, state, ""), state.patterns, settled.evidence
+        )
+        aside = (*state.aside, report.aside) if report.aside else state.aside
+        lifted = tuple(sorted({*state.lifted, *self.lift}))
+        released = ASIDE.empty_table()
+        if aside and (has_opened or lifted != state.lifted):
+            path = self._path(layout.ASIDE, state, "rest")
+            released, aside = part_aside(path, aside, patterns, lifted)
+            rows = [frontier, released.select(FRONTIER.names)]
+            frontier = pa.concat_tables(rows).unify_dictionaries()
         counts = new["refused"].drop_null().value_counts().to_pylist()
         refused = {row["values"]: row["counts"] for row in counts}
         contents = parts.one(ContentRuns, ContentRuns(state.contents)).paths
@@ -101,7 +123,7 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
         after = state._replace(
             round=state.round + 1,
             frontier=(*report.frontier, *self._write_frontier(state, frontier)),
-            visited=self._add_visited(state, new),
+            visited=self._add_visited(state, new, shapes),
             contents=contents,
             sketches=sketches,
             hosts=self._add_hosts(state, report),
@@ -113,16 +135,21 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
             seeds=state.seeds - report.seeds + (pc.sum(frontier["seed"]).as_py() or 0),
             held=held,
             seconds=report.seconds or state.seconds,
+            patterns=patterns,
+            aside=self._merge_aside(state, aside),
+            set_aside=state.set_aside + report.set_aside - released.num_rows,
+            lifted=lifted,
         )
+        before = (state.held, state.aside, state.lifted)
         result = ShardResult(
             state=after,
             taken=report.taken,
             received=received,
             discovered=new.num_rows,
             refused=refused,
-            settled=parts.one(Settled, Settled("", (), {}, 0, (), {})),
+            settled=settled,
             fetched=report.fetched,
-            changed=bool(report.fetched or report.hosts or held != state.held),
+            changed=bool(report.fetched or report.hosts or (held, aside, lifted) != before),
         )
         yield None, result
 
@@ -144,17 +171,27 @@ class _DedupUrls(beam.DoFn):  # type: ignore[misc]
             return candidates, state.held
         if state.held:
             wanted = UrlFilter(self.rules, state.scope)
-            held = pa.concat_tables(storage.read_table(path) for path in state.held)
+            files = [complete(storage.read_table(path), CANDIDATES) for path in state.held]
+            held = pa.concat_tables(files)
             candidates = pa.concat_tables([candidates, reconsider(held, wanted)])
         return candidates.unify_dictionaries(), ()
 
     def _write_frontier(self, state: ShardState, rows: pa.Table) -> tuple[str, ...]:
         return write_frontier(self.base, state.round + 1, state.shard, self.shards, rows)
 
-    def _add_visited(self, state: ShardState, new: pa.Table) -> tuple[str, ...]:
+    def _merge_aside(self, state: ShardState, aside: tuple[str, ...]) -> tuple[str, ...]:
+        if len(aside) <= TIER:
+            return aside
+        return (write_aside(self._path(layout.ASIDE, state, "merged"), read_aside(aside)),)
+
+    def _add_visited(self, state: ShardState, new: pa.Table, shapes: np.ndarray) -> tuple[str, ...]:
+        """The runs with what is new, URLs and shapes: these are looked up like those."""
         if not new.num_rows:
             return state.visited
-        run = write_run(self._path(layout.VISITED, state, ""), new.select(VISITED.names))
+        none = words([None] * len(shapes))
+        rows = [new.select(VISITED.names), pa.table([shapes, none], schema=VISITED)]
+        table = pa.concat_tables(rows).unify_dictionaries()
+        run = write_run(self._path(layout.VISITED, state, ""), table)
         return compact((*state.visited, run), self._path(layout.VISITED, state, "merged"))
 
     def _add_hosts(self, state: ShardState, report: SlotReport) -> tuple[str, ...]:
@@ -172,11 +209,16 @@ class DedupUrls(beam.PTransform):  # type: ignore[misc]
     ShardState) → (None, ShardResult).
     """
 
-    def __init__(self, base: str, shards: int, rules: FilterRules) -> None:
+    def __init__(
+        self, base: str, shards: int, rules: FilterRules, lift: tuple[str, ...] = ()
+    ) -> None:
+        """`lift`: regular expressions; what one finds is set aside no more."""
         super().__init__()
         self.base = base
         self.shards = shards
         self.rules = rules
+        self.lift = lift
 
     def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection:
-        return inputs | GroupParts() | beam.ParDo(_DedupUrls(self.base, self.shards, self.rules))
+        dedup = _DedupUrls(self.base, self.shards, self.rules, self.lift)
+        return inputs | GroupParts() | beam.ParDo(dedup)

@@ -23,6 +23,7 @@ class FetchStage(NamedTuple):
     policy: SlotPolicy
     depth: int | None  # URLs deeper than this stay waiting
     budget: Budget
+    lift: tuple[str, ...] = ()  # what these regular expressions find is no trap
 
 
 def allow_many_connections() -> None:
@@ -44,7 +45,7 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
         # Another attempt at this slot finds the same URLs waiting, and files of its own.
         slot = slot._replace(attempt=secrets.token_hex(4))
         stage = self.stage
-        rows = SlotRows(stage.base, stage.shards, slot, stage.depth, stage.budget)
+        rows = SlotRows(stage.base, stage.shards, slot, stage.depth, stage.budget, stage.lift)
         fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, Watch(stage.base))
         yield from fetcher.run()
         for report in rows.reports():

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from transforms import layout, storage
 from transforms.records import ShardState
-from transforms.tables import FRONTIER
+from transforms.tables import FRONTIER, complete
 
 SEGMENT_ROWS = 25_000  # a segment is what is opened at once: about 4 MB in memory
 OPEN_ROWS = 500_000  # most rows a slot holds: about 80 MB
@@ -38,7 +38,7 @@ def open_frontier(states: tuple[ShardState, ...], most: int = OPEN_ROWS) -> Open
         for path in state.frontier:
             if rows and rows + SEGMENT_ROWS > share:
                 break
-            table = storage.read_table(path).cast(FRONTIER)
+            table = complete(storage.read_table(path), FRONTIER)
             tables.append(table)
             rows, opened = rows + table.num_rows, opened + 1
         shards.append(np.full(rows, state.shard, np.int32))

@@ -17,11 +17,14 @@ FRONTIER = "frontier"
 VISITED = "visited"
 CONTENTS = "contents"
 SKETCHES = "sketches"
+PATTERNS = "patterns"
+ASIDE = "aside"
 HOSTS = "hosts"
 PAGES = "pages"
 LINKS = "links"
 WARC = "warc"
-KINDS = (FRONTIER, VISITED, CONTENTS, SKETCHES, HOSTS, PAGES, LINKS, WARC)
+RUNS = (VISITED, CONTENTS, SKETCHES, PATTERNS, ASIDE, HOSTS)  # until no state names them
+KINDS = (FRONTIER, *RUNS, PAGES, LINKS, WARC)
 
 WAITS = ".waits"  # the ending of what an attempt notes of its hosts, in case that it dies
 TEMPORARY = ".part"  # the ending of a local file that is still being written

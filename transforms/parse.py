@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from transforms.fingerprints import fingerprint_content
+from transforms.gist import gists_of
 from transforms.html import parse_document
 from transforms.http_head import first, parse_head
 from transforms.link_header import canonical_of
@@ -54,6 +55,7 @@ def parse_page(fetched: Fetched, agent: str, sketches: bool = False) -> Page:
     base, encoding, title, redirect_to = url, "utf-8", "", ""
     text_fingerprint, canonical, note = 0, "", ""
     sketch: int | None = None
+    gists: tuple[int, int] | None = None
     wishes = Directives()
     links: list[Link] = []
     if fetched.outcome == REDIRECT:
@@ -74,6 +76,7 @@ def parse_page(fetched: Fetched, agent: str, sketches: bool = False) -> Page:
         if document.text is not None:
             left = essence(document.text)
             text_fingerprint = fingerprint_text(title, left)
+            gists = gists_of(title, document.text, left, url)
             if sketches and text_fingerprint:
                 sketch = sketch_text(left)
             note = note_on(fetched.status, title, document.text, has_links=bool(links))
@@ -111,6 +114,7 @@ def parse_page(fetched: Fetched, agent: str, sketches: bool = False) -> Page:
         canonical=canonical,
         note=note,
         sketch=sketch,
+        gists=gists,
     )
 
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from transforms import layout, storage
 from transforms.canonical import ALL_RULES, Canonical
-from transforms.dedup_content import ContentSeen
+from transforms.dedup_content import ContentSeen, GistSeen
 from transforms.filter import BY_PATTERN
 from transforms.fingerprints import (
     fingerprint_url,
@@ -123,6 +123,7 @@ def page_table(pages: list[Page]) -> pa.Table:
         "redirect_to": [page.redirect_to or None for page in pages],
         "title": [page.title or None for page in pages],
         "note": words(page.note or None for page in pages),
+        "doubt": pa.array([page.url.doubt for page in pages], pa.int8()),
         "noindex": [page.noindex for page in pages],
         "referrer": [page.url.referrer or None for page in pages],
         "error": [page.error or None for page in pages],
@@ -258,6 +259,7 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
         if chunk.target:
             parts = write_links(self.base, chunk, shards, numbers, self.canonical)
         contents: dict[int, list[ContentSeen]] = defaultdict(list)
+        gists: dict[int, list[GistSeen]] = defaultdict(list)
         sketches: dict[int, list[Sketched]] = defaultdict(list)
         for page, shard in zip(chunk.pages, shards.tolist(), strict=True):
             content = content_of(page, self.duplicates)
@@ -265,6 +267,10 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
                 url = page.url
                 seen = ContentSeen(content, url.depth, url.url, url.fingerprint, shard)
                 contents[shard_of_content(content, self.shards)].append(seen)
+            for told, gist in enumerate(page.gists or ()):
+                url = page.url
+                had = GistSeen(gist, url.depth, len(url.url), url.fingerprint, shard, bool(told))
+                gists[shard_of_content(gist, self.shards)].append(had)
             for band in bands_of(page.sketch) if page.sketch is not None else ():
                 url = page.url
                 sketched = Sketched(
@@ -275,8 +281,10 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
             yield beam.pvalue.TaggedOutput(
                 SKETCHES, (number, SketchBlock([(*sketched,) for sketched in sketched_list]))
             )
-        for number, seen_list in contents.items():
-            block = ContentBlock([(*seen,) for seen in seen_list])
+        for number in sorted({*contents, *gists}):
+            block = ContentBlock(
+                [(*seen,) for seen in contents[number]], tuple((*had,) for had in gists[number])
+            )
             yield beam.pvalue.TaggedOutput(CONTENTS, (number, block))
         for shard in numbers:
             mine = [chunk.pages[index] for index in np.flatnonzero(shards == shard)]

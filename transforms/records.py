@@ -3,7 +3,8 @@
 One vocabulary, used everywhere. A URL is *waiting* in the frontier until a round
 *takes* it; a fetch then ends in exactly one *outcome*. A link that a filter turns
 away is *refused*, with a reason, and never waits. A URL that a round took but did
-not reach *rolls over* into the next frontier.
+not reach *rolls over* into the next frontier. One of a pattern that has brought too
+little is *set aside*: it waits no more, unless that pattern is lifted.
 
 Everything here is a flat NamedTuple: cheap to pass on, cheap to pickle, and equal
 when its parts are.
@@ -11,6 +12,7 @@ when its parts are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 PAGE = "page"  # a document that may be parsed and kept
@@ -53,10 +55,10 @@ class ShardState(NamedTuple):
     round: int
     frontier: tuple[str, ...] = ()  # what waits, oldest first
     visited: tuple[str, ...] = ()  # runs of URL fingerprints, each sorted
-    contents: tuple[str, ...] = ()  # runs of content fingerprints, each sorted
+    contents: tuple[str, ...] = ()  # runs of fingerprints of contents and gists, each sorted
     hosts: tuple[str, ...] = ()  # runs of host state; the last row of a host counts
     waiting: int = 0  # URLs in `frontier`
-    discovered: int = 0  # URLs ever seen: fetched + refused + waiting
+    discovered: int = 0  # URLs ever seen: fetched + refused + waiting + set aside
     fetched: int = 0  # fetches that ended, ever
     refused: int = 0  # turned away by a filter, ever
     pages: int = 0  # fetched pages, duplicates among them
@@ -66,6 +68,10 @@ class ShardState(NamedTuple):
     held: tuple[str, ...] = ()  # links out of scope that are not decided while it may
     seconds: float = 0.0  # that a response took, in the last round that had any; 0: unknown
     sketches: tuple[str, ...] = ()  # runs of sketches of texts, each sorted by band
+    patterns: tuple[str, ...] = ()  # runs of evidence; the last row of a pattern counts
+    aside: tuple[str, ...] = ()  # URLs of closed patterns
+    set_aside: int = 0  # URLs in `aside`
+    lifted: tuple[str, ...] = ()  # regular expressions: what they find is of no pattern
 
 
 class Slot(NamedTuple):
@@ -87,6 +93,7 @@ class Waiting(NamedTuple):
     depth: int  # links from a seed; a redirect adds none
     referrer: str  # the page it was first found on; "" for a seed
     seed: bool  # a seed, or what a seed redirected to
+    doubt: int = 0  # see `traps`
 
 
 class Fetched(NamedTuple):
@@ -142,6 +149,7 @@ class Page(NamedTuple):
     canonical: str = ""  # the URL that the page itself says is its own
     note: str = ""  # see `soft_404`
     sketch: int | None = None  # of the text; None: too little of it, or not asked for
+    gists: tuple[int, int] | None = None  # see `gist`; None: it is no page
     warc_file: str = ""
     warc_offset: int = -1
 
@@ -166,6 +174,8 @@ class SlotReport(NamedTuple):
     hosts: str  # the run of host state, "" for none
     seeds: int = 0  # of what was fetched: seeds, and what seeds redirected to
     seconds: float = 0.0  # that a response took, on average; 0: there was none
+    aside: str = ""  # the file of URLs that were set aside, "" for none
+    set_aside: int = 0  # URLs in it
 
 
 class PageBlock(NamedTuple):
@@ -178,12 +188,17 @@ class ContentBlock(NamedTuple):
     """Contents of pages, on their way to the shard that knows which were seen before."""
 
     seen: list[tuple[int, int, str, int, int]]  # dedup_content.ContentSeen, flat
+    gists: Sequence[tuple[int, int, int, int, int, bool]] = ()  # dedup_content.GistSeen, flat
 
 
 class Verdicts(NamedTuple):
-    """The duplicates among a shard's pages: URL fingerprint, and URL of the first."""
+    """The duplicates among a shard's pages: URL fingerprint, and URL of the first. And of its
+    pages with a gist that was had before: URL fingerprint, and whether that is of what it
+    tells, or says (see `gist`).
+    """
 
     duplicates: list[tuple[int, str]]
+    known_gists: Sequence[tuple[int, bool]] = ()
 
 
 class ContentRuns(NamedTuple):
@@ -233,6 +248,7 @@ class Settled(NamedTuple):
     bytes: int
     scope: tuple[str, ...]  # where its seeds redirected to
     sent: dict[int, int]  # candidate links, by the shard they went to
+    evidence: tuple[tuple[str, str, int, int, int], ...] = ()  # evidence.Brought, flat
 
 
 class ShardResult(NamedTuple):

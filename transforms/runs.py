@@ -9,6 +9,7 @@ merge by tiers: each fingerprint is rewritten at most log₈ times).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,12 +39,12 @@ def seen_in(candidates: np.ndarray, runs: Sequence[str]) -> np.ndarray:
     return seen
 
 
-def look_up(candidates: np.ndarray, runs: Sequence[str], column: str) -> dict[int, str]:
+def look_up(candidates: np.ndarray, runs: Sequence[str], column: str) -> dict[int, Any]:
     """The value that `column` has for each candidate that stands in a run.
 
     Only row groups with a hit are read beyond their fingerprints.
     """
-    found: dict[int, str] = {}
+    found: dict[int, Any] = {}
     for run in runs:
         for group, first, hits in _matches(candidates, run):
             if len(hits):

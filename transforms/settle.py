@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from transforms import layout, storage
+from transforms.evidence import Ended, gather
 from transforms.filter import NOFOLLOW, SCOPE
 from transforms.fingerprints import shard_of_url
 from transforms.grouping import GroupParts, Parts
@@ -97,10 +98,35 @@ def best_first(links: pa.Table, identity: str) -> np.ndarray:
     return order[np.sort(first)]
 
 
-def candidates_by_shard(links: pa.Table, shards: int, opening: bool) -> dict[int, pa.Table]:
+def ends_of(pages: pa.Table, known_gists: Iterable[tuple[int, bool]]) -> list[Ended]:
+    """The fetches that settled pages tell of, as evidence of the patterns of their URLs."""
+    before: tuple[set[int], set[int]] = (set(), set())  # by what they say, by what they tell
+    for fingerprint, told in known_gists:
+        before[told].add(fingerprint)
+    said, told_before = before
+    names = ("url_fingerprint", "url", "referrer", "doubt", "outcome", "note")
+    rows = zip(*(pages[name].to_pylist() for name in names), strict=True)
+    return [
+        Ended(url, referrer or "", doubt, outcome, note, known in said, known in told_before)
+        for known, url, referrer, doubt, outcome, note in rows
+    ]
+
+
+def found_only_on(sources: np.ndarray, links: pa.Table, targets: pa.ChunkedArray) -> np.ndarray:
+    """For each target (all fingerprints): whether of `links` only these sources' lead there."""
+    if not len(sources):
+        return np.zeros(len(targets), bool)
+    elsewhere = ~np.isin(links["source_fingerprint"].to_numpy(), sources)
+    return ~np.isin(targets.to_numpy(), links["target_fingerprint"].to_numpy()[elsewhere])
+
+
+def candidates_by_shard(
+    links: pa.Table, shards: int, opening: bool, dull: np.ndarray | None = None
+) -> dict[int, pa.Table]:
     """CANDIDATES rows by the shard that owns their URL.
 
-    `opening`: what the scope refuses is sent whole, for the scope may still grow.
+    `opening`: what the scope refuses is sent whole, for the scope may still grow. `dull`
+    says of each link whether its target was found on dull pages alone.
     """
     urls = links["target"].cast(pa.string()).to_pylist()
     owners = np.array([shard_of_url(url, shards) for url in urls], np.int32)
@@ -115,6 +141,7 @@ def candidates_by_shard(links: pa.Table, shards: int, opening: bool) -> dict[int
         pc.if_else(admitted, links["source"].cast(pa.string()), None),
         links["source_fingerprint"],
         links["seed"],
+        pa.array(np.zeros(len(urls), bool) if dull is None else dull),
     ]
     table = pa.table(columns, schema=CANDIDATES)
     return {shard: table.filter(owners == shard) for shard in np.unique(owners).tolist()}
@@ -145,10 +172,16 @@ class _Settle(beam.DoFn):  # type: ignore[misc]
         verdicts = dict(pair for some in parts.all(Verdicts) for pair in some.duplicates)
         near = nearest_of(verdict for some in parts.all(NearVerdicts) for verdict in some.near)
         pages = settle_pages(unpack(blocks, PAGES), verdicts, near)
+        known_gists = [gist for some in parts.all(Verdicts) for gist in some.known_gists]
+        evidence, is_dull = gather(ends_of(pages, known_gists))
         duplicates = np.fromiter(verdicts, np.uint64, len(verdicts))
-        links = first_links(read_links(parts.all(LinkPart)), duplicates)
+        all_links = read_links(parts.all(LinkPart))
+        links = first_links(all_links, duplicates)
+        sources = np.append(duplicates, pages["url_fingerprint"].to_numpy()[is_dull])
+        dull = found_only_on(sources, all_links, links["target_fingerprint"])
         sent = {}
-        for target, candidates in candidates_by_shard(links, self.shards, state.opening).items():
+        by_shard = candidates_by_shard(links, self.shards, state.opening, dull)
+        for target, candidates in by_shard.items():
             sent[target] = candidates.num_rows
             yield beam.pvalue.TaggedOutput("candidates", (target, CandidateBlock(pack(candidates))))
         outcomes = pages["outcome"].value_counts().to_pylist()
@@ -159,6 +192,7 @@ class _Settle(beam.DoFn):  # type: ignore[misc]
             bytes=pc.sum(pages["bytes"]).as_py() or 0,
             scope=redirected_seeds(links),
             sent=sent,
+            evidence=tuple((*brought,) for brought in evidence),
         )
         yield shard, settled
 

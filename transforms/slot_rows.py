@@ -9,10 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from transforms import layout
+from transforms.aside import write_aside
+from transforms.evidence import Known, read_patterns
 from transforms.fingerprints import shard_of_host
 from transforms.frontier import host_codes, open_frontier, rows_by_host, write_frontier
 from transforms.hosts import HostRecord, read_hosts, write_hosts
 from transforms.records import ShardState, Slot, SlotReport, Waiting
+from transforms.tables import ASIDE, words
+from transforms.traps import any_of, choose, is_calm
 
 
 class Budget(NamedTuple):
@@ -32,8 +36,15 @@ class SlotRows:
     """The frontier rows that one attempt at a slot holds, and the records of their hosts."""
 
     def __init__(
-        self, base: str, shards: int, slot: Slot, depth: int | None, budget: Budget
+        self,
+        base: str,
+        shards: int,
+        slot: Slot,
+        depth: int | None,
+        budget: Budget,
+        lift: tuple[str, ...] = (),
     ) -> None:
+        """`lift`: regular expressions; what one finds is judged by no pattern."""
         self.base = base
         self.shards = shards
         self.slot = slot
@@ -48,6 +59,7 @@ class SlotRows:
         self.due = due_rows(self.depths, self.shard, depth)
         self.rows = [self.due[rows] for rows in rows_by_host(self.codes[self.due])]
         self.ended = np.zeros(self.table.num_rows, bool)
+        self.aside: dict[int, str] = {}  # rows of closed patterns, which
         self.seeds = self.table["seed"].to_numpy(zero_copy_only=False)
         self.pages: Counter[int] = Counter()  # by shard
         self.seconds: defaultdict[int, float] = defaultdict(float)  # of responses, by shard
@@ -56,6 +68,7 @@ class SlotRows:
         self.records = {name: HostRecord(name) for name in wanted}
         for state in slot.states:
             self.records.update(read_hosts(state.hosts, wanted))
+        self._leave_traps(wanted, lift)
 
     def by_host(self) -> Iterator[tuple[HostRecord, list[int]]]:
         """Each host with URLs that are due, and their rows in the order to be fetched."""
@@ -63,6 +76,23 @@ class SlotRows:
             record = self.record(self.names[self.codes[rows[0]]])
             budget = self.budget.left(record)
             yield record, rows[:budget].tolist()
+
+    def _leave_traps(self, hosts: list[str], lift: tuple[str, ...]) -> None:
+        """Keep of each host's rows those that the evidence of their patterns lets through."""
+        known: Known = {}
+        for state in self.slot.states:
+            known.update(read_patterns(state.patterns, hosts))
+        lifted = any_of(each for state in self.slot.states for each in (*state.lifted, *lift))
+        doubts = self.table["doubt"].fill_null(0).to_numpy()
+        for number, (host, rows) in enumerate(zip(hosts, self.rows, strict=True)):
+            evidence = known.get(host, {})
+            if is_calm(evidence) and not doubts[rows].any():
+                continue
+            urls = self.table["url"].take(rows).to_pylist()
+            choice = choose(zip(urls, doubts[rows].tolist(), strict=True), evidence, lifted)
+            self.aside.update((int(rows[place]), name) for place, name in choice.aside.items())
+            self.rows[number] = rows[choice.taken]
+        self.rows = [rows for rows in self.rows if len(rows)]
 
     def record(self, host: str) -> HostRecord:
         """What is known of a host; of one with nothing to fetch, from its shard's runs."""
@@ -105,16 +135,21 @@ class SlotRows:
         for state in self.slot.states:
             mine = self.shard == state.shard
             fetched = int(np.count_nonzero(self.ended & mine))
+            aside = {row: name for row, name in self.aside.items() if mine[row]}
+            left = mine & ~self.ended
+            left[list(aside)] = False
             yield SlotReport(
                 shard=state.shard,
                 taken=int(np.count_nonzero(shard_of_due == state.shard)),
                 fetched=fetched,
                 pages=self.pages[state.shard],
-                frontier=self._roll_over(state, mine & ~self.ended) if fetched else state.frontier,
-                waiting=state.waiting - fetched,
+                frontier=self._roll_over(state, left) if fetched or aside else state.frontier,
+                waiting=state.waiting - fetched - len(aside),
                 hosts=self._write_hosts(state, touched[state.shard]),
                 seeds=int(np.count_nonzero(self.ended & mine & self.seeds)),
                 seconds=self.seconds[state.shard] / max(1, fetched),
+                aside=self._write_aside(state, aside),
+                set_aside=len(aside),
             )
 
     def _roll_over(self, state: ShardState, left: np.ndarray) -> tuple[str, ...]:
@@ -127,6 +162,16 @@ class SlotRows:
             f"rest-{self.slot.attempt}",
         )
         return (*rest, *self.carried[state.shard])
+
+    def _write_aside(self, state: ShardState, aside: dict[int, str]) -> str:
+        if not aside:
+            return ""
+        path = layout.shard_file(
+            self.base, layout.ASIDE, state.round, state.shard, self.shards, self.slot.attempt
+        )
+        table = self.table.take(list(aside))
+        table = table.append_column(ASIDE.field("pattern"), words(aside.values()))
+        return write_aside(path, table)
 
     def _write_hosts(self, state: ShardState, records: list[HostRecord]) -> str:
         if not records:

@@ -17,11 +17,15 @@ FRONTIER = pa.schema(
         ("depth", pa.int32()),
         ("referrer", pa.string()),
         ("seed", pa.bool_()),
+        ("doubt", pa.int8()),
     ]
 )
 
+ASIDE = FRONTIER.append(pa.field("pattern", WORD))  # which is closed
+
 VISITED = pa.schema([("fingerprint", FINGERPRINT), ("refused", WORD)])
 
+# Contents, with the URL of the first that had each, and gists, with null.
 CONTENTS = pa.schema([("fingerprint", FINGERPRINT), ("url", pa.string())])
 
 SKETCHES = pa.schema(
@@ -53,6 +57,7 @@ PAGES = pa.schema(
         ("redirect_to", pa.string()),
         ("title", pa.string()),
         ("note", WORD),  # soft_404.NOTES
+        ("doubt", pa.int8()),  # traps: why its URL was in doubt
         ("noindex", pa.bool_()),
         ("referrer", pa.string()),
         ("error", pa.string()),
@@ -86,6 +91,7 @@ CANDIDATES = pa.schema(
         ("referrer", pa.string()),
         ("source_fingerprint", FINGERPRINT),
         ("seed", pa.bool_()),
+        ("dull", pa.bool_()),  # found on no page that told anything new
     ]
 )
 
@@ -93,6 +99,14 @@ CANDIDATES = pa.schema(
 def words(values: Iterable[str | None]) -> pa.Array:
     """Strings that repeat, as a dictionary array."""
     return pa.array(values, pa.string()).dictionary_encode()
+
+
+def complete(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table of an earlier version, with nulls for the columns that came later."""
+    for field in schema:
+        if field.name not in table.schema.names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(schema.names).cast(schema)
 
 
 def pack(table: pa.Table) -> bytes:
