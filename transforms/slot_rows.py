@@ -61,6 +61,7 @@ class SlotRows:
         self.ended = np.zeros(self.table.num_rows, bool)
         self.aside: dict[int, str] = {}  # rows of closed patterns, which
         self.seeds = self.table["seed"].to_numpy(zero_copy_only=False)
+        self.doubts = self.table["doubt"].fill_null(0).to_numpy()
         self.pages: Counter[int] = Counter()  # by shard
         self.seconds: defaultdict[int, float] = defaultdict(float)  # of responses, by shard
         self.touched: set[str] = set()
@@ -83,13 +84,12 @@ class SlotRows:
         for state in self.slot.states:
             known.update(read_patterns(state.patterns, hosts))
         lifted = any_of(each for state in self.slot.states for each in (*state.lifted, *lift))
-        doubts = self.table["doubt"].fill_null(0).to_numpy()
         for number, (host, rows) in enumerate(zip(hosts, self.rows, strict=True)):
             evidence = known.get(host, {})
-            if is_calm(evidence) and not doubts[rows].any():
+            if is_calm(evidence) and not self.doubts[rows].any():
                 continue
             urls = self.table["url"].take(rows).to_pylist()
-            choice = choose(zip(urls, doubts[rows].tolist(), strict=True), evidence, lifted)
+            choice = choose(zip(urls, self.doubts[rows].tolist(), strict=True), evidence, lifted)
             self.aside.update((int(rows[place]), name) for place, name in choice.aside.items())
             self.rows[number] = rows[choice.taken]
         self.rows = [rows for rows in self.rows if len(rows)]
@@ -113,6 +113,7 @@ class SlotRows:
             int(self.depths[row]),
             self.referrers[row].as_py(),
             bool(self.seeds[row]),
+            int(self.doubts[row]),
         )
 
     def end(self, row: int, *, is_page: bool, seconds: float = 0.0) -> None:
