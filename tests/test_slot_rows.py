@@ -10,7 +10,7 @@ from tests.samples import frontier_table
 from transforms.fingerprints import shard_of_host
 from transforms.frontier import write_frontier
 from transforms.hosts import HostRecord, read_hosts, write_hosts
-from transforms.records import ShardState, Slot
+from transforms.records import ShardState, Slot, Waiting
 from transforms.slot_rows import Budget, SlotRows, due_rows
 from transforms.storage import read_table
 
@@ -80,6 +80,15 @@ def test_by_host_gives_rows_in_the_order_they_came(tmp_path):
     [(record, queue)] = rows.by_host()
     assert record == HostRecord(A)
     assert [rows.waiting(row).url for row in queue] == urls(A, 3) + urls(A, 2, first=7)
+
+
+def test_waiting_is_the_whole_row(tmp_path):
+    table = frontier_table(urls(A, 1))
+    place = table.schema.get_field_index("doubt")
+    table = table.set_column(place, table.schema.field(place), pa.array([2], pa.int8()))
+    rows = rows_of(tmp_path, slot_of(tmp_path, A, tables={A: [table]}))
+    assert rows.waiting(0) == Waiting(**{n: table[n][0].as_py() for n in Waiting._fields})
+    assert rows.waiting(0).doubt == 2
 
 
 def test_what_did_not_end_rolls_over_and_what_ended_is_counted(tmp_path):
