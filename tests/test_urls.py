@@ -221,6 +221,8 @@ BASES = st.sampled_from(
         "",
     ]
 )
+LABELS = "0 1 01 9 99 127 199 250 255 256 0x7 a b-c com xn--"
+PORTS = ": :0 :80 :443 :0080 :8080 :18080 :59999 :65535 :65536 :99999 :123456"
 
 
 @settings(max_examples=2000, deadline=None)
@@ -238,6 +240,20 @@ def test_resolve_and_resolve_all_agree_and_settle_at_once(
             assert url.isascii()
             assert url.startswith(url.partition(":")[0] + "://")
             assert parse_seed(url) == url
+
+
+@settings(max_examples=2000, deadline=None)
+@given(
+    st.sampled_from(["http", "https"]),
+    st.lists(st.sampled_from(LABELS.split()), min_size=1, max_size=5),
+    st.sampled_from(["", *PORTS.split()]),
+)
+def test_resolve_all_reads_hosts_and_ports_as_the_parser_does(
+    scheme: str, labels: list[str], port: str
+) -> None:
+    href = f"{scheme}://{'.'.join(labels)}{port}/x"
+    url = resolve(PAGE, href)
+    assert [link.url for link in resolve_all(PAGE, [Link(href, "a")])] == ([url] if url else [])
 
 
 @given(st.text())

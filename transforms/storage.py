@@ -24,6 +24,7 @@ from transforms.layout import TEMPORARY
 T = TypeVar("T")
 
 AT_ONCE = 8  # each is short, and mostly waits
+BUFFER = 1 << 18  # bytes; with Python's own 8 KiB a record of a WARC file takes 2 µs more
 
 
 def is_local(path: str) -> bool:
@@ -57,7 +58,7 @@ def create(path: str) -> Iterator[IO[bytes]]:
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.{os.getpid()}{TEMPORARY}"
-    local = open(temporary, "wb")  # noqa: SIM115
+    local = open(temporary, "wb", buffering=BUFFER)  # noqa: SIM115
     try:
         yield local
         local.close()

@@ -60,7 +60,7 @@ def make_frontier(count: int) -> Path:
         for shard, urls in enumerate(waiting_urls(count)):
             write_frontier(str(folder), ROUND, shard, SHARDS, frontier_table(urls))
 
-    return _made_once(f"frontier-{count}", fill)
+    return _made_once(f"frontier-{count}-of-{len(FRONTIER)}-columns", fill)
 
 
 def waiting_urls(count: int) -> list[list[str]]:
@@ -83,6 +83,7 @@ def frontier_table(urls: list[str]) -> pa.Table:
         np.ones(len(urls), np.int32),
         [""] * len(urls),
         np.zeros(len(urls), bool),
+        np.zeros(len(urls), np.int8),
     ]
     return pa.table(columns, schema=FRONTIER)
 
