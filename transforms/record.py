@@ -7,6 +7,7 @@ target is interned, so a link that stands on every page costs one dictionary loo
 
 from __future__ import annotations
 
+import secrets
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -54,8 +55,9 @@ CONTENTS, SKETCHES = "contents", "sketches"  # the outputs beside the shards' ow
 class Chunk:
     """Pages and their links, until there are enough to write."""
 
-    def __init__(self, slot: Slot, number: int) -> None:
+    def __init__(self, slot: Slot, attempt: str, number: int) -> None:
         self.slot = slot
+        self.attempt = attempt
         self.number = number
         self.pages: list[Page] = []
         self.targets: dict[str, int] = {}  # URL → its index
@@ -182,7 +184,7 @@ def write_links(
     shard_of_link = shards[np.frombuffer(chunk.source, np.uint32)]
     slot = chunk.slot
     path = layout.attempt_file(
-        base, layout.LINKS, slot.round, slot.slot, slot.attempt, chunk.number, "parquet"
+        base, layout.LINKS, slot.round, slot.slot, chunk.attempt, chunk.number, "parquet"
     )
     parts: dict[int, LinkPart] = {}
     with (
@@ -229,15 +231,16 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
 
     def start_bundle(self) -> None:
         self.chunk: Chunk | None = None
+        self.attempt = secrets.token_hex(4)  # a bundle may end within a slot
         self.written = 0
 
     def process(self, page: Page) -> Iterator[Any]:
         if page.outcome == ROBOTS_TXT:
             return
         chunk = self.chunk
-        if chunk is None or chunk.slot is not page.slot or chunk.is_full():
+        if chunk is None or chunk.slot.slot != page.slot.slot or chunk.is_full():
             yield from self._flush()
-            chunk = self.chunk = Chunk(page.slot, self.written)
+            chunk = self.chunk = Chunk(page.slot, self.attempt, self.written)
         chunk.add(page)
 
     def finish_bundle(self) -> Iterator[Any]:
