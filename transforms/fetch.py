@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -39,8 +39,7 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
         allow_many_connections()
         self.transport = open_transport(self.stage.transport, self.stage.policy.fetch)
 
-    def process(self, element: tuple[int, Iterable[Slot]]) -> Iterator[Any]:
-        [slot] = element[1]
+    def process(self, slot: Slot) -> Iterator[Any]:
         # Another attempt at this slot finds the same URLs waiting, and files of its own.
         slot = slot._replace(attempt=secrets.token_hex(4))
         stage = self.stage
@@ -55,7 +54,7 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
 
 
 class FetchPages(beam.PTransform):  # type: ignore[misc]
-    """(number, [Slot]) → `.fetched`: Fetched; `.reports`: (shard, SlotReport)."""
+    """Slot → `.fetched`: Fetched; `.reports`: (shard, SlotReport)."""
 
     def __init__(self, stage: FetchStage) -> None:
         super().__init__()
