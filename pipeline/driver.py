@@ -54,7 +54,8 @@ def run_rounds(opened: Crawl, hold: Hold, deadline: float | None, progress: Prog
         reason = why_end(opened, deadline)
         if reason:
             return Ended(*reason, opened, rounds)
-        run_job(opened, deadline)
+        if not run_job(opened, deadline):
+            return Ended(FINISHED, "the job was not run, as asked", opened, rounds)
         committed = read_manifests(settings.out, opened.states[0].round)
         hold.confirm()
         if committed:
@@ -88,13 +89,15 @@ def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
     return None
 
 
-def run_job(opened: Crawl, deadline: float | None) -> None:
-    """One Beam job: as many depths as it is to hold. Raises what the job raised."""
+def run_job(opened: Crawl, deadline: float | None) -> bool:
+    """One Beam job: as many depths as it is to hold. Returns whether it ran; raises what it
+    raised.
+    """
     # Imported when a crawl runs and not before: Beam takes a while.
     import_beam(opened.settings.beam)
     from pipeline.job import run_depths
 
-    run_depths(opened.settings, opened.states, deadline)
+    return run_depths(opened.settings, opened.states, deadline)
 
 
 def quit_at_once(line: str) -> None:

@@ -12,8 +12,6 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipeline.options import UsageError
 
-NAMES = (None, "DirectRunner", "FnApiRunner")
-
 # A job of processes takes a second to start, a depth that finds nothing to do 0.1 s.
 DEPTHS_OF_PROCESSES = 4
 
