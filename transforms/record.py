@@ -41,7 +41,7 @@ from transforms.records import (
     SketchBlock,
     Slot,
 )
-from transforms.tables import LINKS, PAGES, pack, words
+from transforms.tables import LINKS, PAGES, pack_in_blocks, words
 from transforms.urls import host_of
 
 CHUNK_URLS = 200_000  # distinct link targets held in memory: about 60 MB
@@ -283,7 +283,8 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
             yield beam.pvalue.TaggedOutput(CONTENTS, (number, block))
         for shard in numbers:
             mine = [chunk.pages[index] for index in np.flatnonzero(shards == shard)]
-            yield shard, PageBlock(pack(page_table(mine)))
+            for packed in pack_in_blocks(page_table(mine)):
+                yield shard, PageBlock(packed)
             if shard in parts:
                 yield shard, parts[shard]
 
