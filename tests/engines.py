@@ -59,8 +59,8 @@ def server(*command: str, port: int, log: Path | None = None) -> Iterator[subpro
         process.wait()
 
 
-def is_open(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("localhost", port), 1):
+def is_open(port: int, host: str = "localhost") -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 1):
         return True
     return False
 

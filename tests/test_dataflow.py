@@ -16,7 +16,8 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipeline.cli import main
 from pipeline.job import build_depths
-from pipeline.options import Settings
+from pipeline.options import OPTIONS, Settings
+from tests import engines
 from transforms.records import ShardState
 
 ROOT = Path(__file__).parent.parent
@@ -119,3 +120,21 @@ def test_worker_in_a_fresh_environment_unpickles_every_dofn(tmp_path):
     ]
     assert len({line.split()[0] for line in ours}) >= 9  # stages with a DoFn of their own
     assert all(str(tmp_path / "venv") in line for line in ours)
+
+
+def test_launcher_takes_a_templates_parameters_for_the_command_line():
+    from deploy.launch import words_of
+
+    parameters = ["--seeds=http://a/", "--robots=false", "--allow_private=true", "--out=gs://b/c"]
+    expected = ["crawl", "http://a/", "--no-robots", "--allow-private", "--out=gs://b/c"]
+    assert words_of(parameters) == expected
+
+
+def test_template_names_options_that_there_are():
+    document = json.loads((ROOT / "deploy" / "template.json").read_text())
+    names = {parameter["name"] for parameter in document["parameters"]}
+    assert names <= {option.name for option in OPTIONS} | {"seeds"}
+
+
+def test_image_has_the_beam_of_the_requirements():
+    assert f"_sdk:{engines.beam_version()}\n" in (ROOT / "deploy" / "Dockerfile").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import json
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +148,14 @@ def test_runner_that_is_not_there_is_told_in_one_line(demo_web, tmp_path, capsys
     said = capsys.readouterr().err
     assert (code, said.count("\n")) == (1, 1)
     assert said.startswith("beamcrawl: the job failed: ")
+
+
+def test_flink_cluster_starts_with_two_task_slots_and_stops():
+    if not (engines.ROOT / ".flink" / "lib").exists():
+        pytest.skip("no Flink here yet: `scripts/flink.sh start` fetches it (312 MB)")
+    with engines.flink_cluster() as port:
+        with urllib.request.urlopen(f"http://localhost:{port}/overview") as said:
+            overview = json.load(said)
+        assert (overview["taskmanagers"], overview["slots-total"]) == (2, 2)
+    assert not engines.is_open(port)
+    assert not list((engines.ROOT / ".flink" / "run").glob("*.pid"))
