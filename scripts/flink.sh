@@ -2,9 +2,10 @@
 # A small Flink cluster on loopback, to try a crawl on: one JobManager, two TaskManagers of one
 # task slot each, and a pool of Python workers. About 4 GiB in all. Needs Java 11 or 17, and
 # Maven for Beam's job server.
-#   scripts/flink.sh start     fetch what is missing into .flink/ (once), start, wait until it is up
+#   scripts/flink.sh start     fetch what is missing into .tools/flink/ (once), start, wait until it is up
 #   scripts/flink.sh status    what runs, and how many task slots there are
 #   scripts/flink.sh stop      end what `start` started, and nothing else
+#   scripts/flink.sh job-server    fetch Beam's job server (once), print its path
 # Ports: FLINK_PORT (8081, REST), FLINK_RPC_PORT (6123), FLINK_POOL_PORT (50000).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,23 +16,30 @@ JOB_SERVER=beam-runners-flink-2.2-job-server
 PORT=${FLINK_PORT:-8081} RPC_PORT=${FLINK_RPC_PORT:-6123} POOL_PORT=${FLINK_POOL_PORT:-50000}
 TASK_MANAGERS=${FLINK_TASK_MANAGERS:-2}
 PYTHON=${PYTHON:-.venv/bin/python}
-HOME_DIR=$PWD/.flink
+HOME_DIR=$PWD/.tools/flink
 RUN=$HOME_DIR/run
 
-fetch() {
+fetch_flink() {
+  [ ! -d "$HOME_DIR/lib" ] || return 0
+  echo "fetching Flink $FLINK (312 MB, once) …" >&2
   mkdir -p "$HOME_DIR"
-  if [ ! -d "$HOME_DIR/lib" ]; then
-    echo "fetching Flink $FLINK (312 MB, once) …" >&2
-    local wheel
-    wheel=$(mktemp -d)
-    "$PYTHON" -m pip download --quiet --no-deps -d "$wheel" "apache-flink-libraries==$FLINK"
-    "$PYTHON" -m zipfile -e "$wheel"/*.whl "$wheel/all"
-    mv "$wheel/all/pyflink/lib" "$HOME_DIR/lib"
-    rm -r "$wheel"
+  local wheel
+  wheel=$(mktemp -d)
+  "$PYTHON" -m pip download --quiet --no-deps -d "$wheel" "apache-flink-libraries==$FLINK"
+  "$PYTHON" -m zipfile -e "$wheel"/*.whl "$wheel/all"
+  mv "$wheel/all/pyflink/lib" "$HOME_DIR/lib"
+  rm -r "$wheel"
+}
+
+job-server() { # fetches Beam's job server (once), and prints where it is
+  local jar=$HOME_DIR/$JOB_SERVER-$BEAM.jar log=$HOME_DIR/mvn.log
+  mkdir -p "$HOME_DIR"
+  if [ ! -e "$jar" ] && ! mvn --quiet --batch-mode -U dependency:copy \
+    "-Dartifact=org.apache.beam:$JOB_SERVER:$BEAM" "-DoutputDirectory=$HOME_DIR" >"$log" 2>&1; then
+    echo "no crawl on Flink without Beam's job server: $(grep -om1 'Could not [^(]*\|.*command not found' "$log")" >&2
+    return 1
   fi
-  [ -e "$HOME_DIR/$JOB_SERVER-$BEAM.jar" ] || mvn --quiet --batch-mode -U dependency:copy \
-    "-Dartifact=org.apache.beam:$JOB_SERVER:$BEAM" "-DoutputDirectory=$HOME_DIR" >"$HOME_DIR/mvn.log" 2>&1 ||
-    echo "no job server, so no crawl on this cluster yet: $(grep -om1 'Could not [^(]*\|command not found' "$HOME_DIR/mvn.log")" >&2
+  echo "$jar"
 }
 
 configure() {
@@ -116,7 +124,8 @@ start() {
     echo "already running; scripts/flink.sh stop ends it" >&2
     return 1
   fi
-  fetch
+  fetch_flink
+  job-server >/dev/null || true
   configure
   java_class jobmanager 512m 256m entrypoint.StandaloneSessionClusterEntrypoint
   for number in $(seq "$TASK_MANAGERS"); do
@@ -129,7 +138,7 @@ start() {
     if [ "$(slots)" = "$TASK_MANAGERS" ]; then
       echo "up: $TASK_MANAGERS task slots. To crawl on it:"
       echo "  beamcrawl crawl URL -o DIR --fetchers $TASK_MANAGERS --runner=FlinkRunner" \
-        "--flink_master=localhost:$PORT --flink_job_server_jar=.flink/$JOB_SERVER-$BEAM.jar" \
+        "--flink_master=localhost:$PORT --flink_job_server_jar=.tools/flink/$JOB_SERVER-$BEAM.jar" \
         "--environment_type=EXTERNAL --environment_config=localhost:$POOL_PORT"
       return
     fi
@@ -166,7 +175,7 @@ status() {
 }
 
 case ${1:-} in
-start | stop | status) "$1" ;;
+start | stop | status | job-server) "$1" ;;
 *)
   sed -n 's/^#   //p' "$0" >&2
   exit 2

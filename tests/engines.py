@@ -3,7 +3,7 @@
     with job_service() as beam:
         run_crawl(out, url, beam=beam)
 
-Each gives the options that Beam is told. What can not be had here skips the test, with a reason.
+Each gives the options that Beam is told, and raises MissingError where it can not be had.
 """
 
 from __future__ import annotations
@@ -12,57 +12,24 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
+from tests.tools import ROOT, MissingError, free_port, go_program, server
 
-ROOT = Path(__file__).parent.parent
-JOB_SERVER = "beam-runners-flink-2.2-job-server"
 PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism"
-UP_WITHIN = 60.0  # seconds
+FLINK = ROOT / "scripts" / "flink.sh"
 
 
 def beam_version() -> str:
     return re.search(r"^apache-beam.*==(.*)$", (ROOT / "requirements.txt").read_text(), re.M)[1]
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 @contextlib.contextmanager
-def server(*command: str, port: int, log: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that listens on a port, and is ended with all that it started."""
-    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    with open(log or os.devnull, "wb") as said:
-        process = subprocess.Popen(
-            command, stdout=said, stderr=said, env={**os.environ, "PATH": path},
-            cwd=ROOT, start_new_session=True,
-        )  # fmt: skip
-    try:
-        give_up = time.monotonic() + UP_WITHIN
-        while not is_open(port):
-            if process.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError(f"{command[0]} does not listen on port {port}")
-            time.sleep(0.05)
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, 9)
-        process.wait()
-
-
-def is_open(port: int, host: str = "localhost") -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((host, port), 1):
-        return True
-    return False
+def two_processes() -> Iterator[tuple[str, ...]]:
+    """The DirectRunner's engine with workers in processes of their own."""
+    yield "--direct_running_mode=multi_processing", "--direct_num_workers=2"
 
 
 @contextlib.contextmanager
@@ -90,69 +57,20 @@ def job_service() -> Iterator[tuple[str, ...]]:
 def prism() -> Iterator[tuple[str, ...]]:
     """Prism, Beam's portable runner in Go. It keeps slots and bundles apart as Flink does."""
     port = free_port()
+    program = go_program(PRISM, f"v{beam_version()}")
     with (
-        server(built_prism(), f"-job_port={port}", "-serve_http=false", port=port),
+        server(str(program), f"-job_port={port}", "-serve_http=false", port=port),
         worker_pool() as environment,
     ):
         yield "--runner=PortableRunner", f"--job_endpoint=localhost:{port}", *environment
 
 
-def built_prism() -> str:
-    """Prism of Beam's version, built by Go's own client (once)."""
-    folder = ROOT / ".bench" / f"prism-{beam_version()}"
-    if not (folder / "prism").exists():
-        if not shutil.which("go"):
-            pytest.skip("Prism is built by `go install`, and there is no Go")
-        done = subprocess.run(
-            ["go", "install", f"{PRISM}@v{beam_version()}"],
-            env={**os.environ, "GOBIN": str(folder)}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            pytest.skip(f"Prism can not be built: {done.stderr.strip().splitlines()[-1]}")
-    return str(folder / "prism")
-
-
-@contextlib.contextmanager
-def flink_cluster() -> Iterator[int]:
-    """A Flink cluster with two TaskManagers; yields its port."""
-    for tool in ("java", "mvn"):
-        if not shutil.which(tool):
-            pytest.skip(f"Flink needs {tool}")
-    ports = {f"FLINK_{name}PORT": str(free_port()) for name in ("", "RPC_", "POOL_")}
-    environment = {**os.environ, **ports, "PYTHON": sys.executable}
-    script = str(ROOT / "scripts" / "flink.sh")
-    subprocess.run([script, "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
-    try:
-        yield int(ports["FLINK_PORT"])
-    finally:
-        subprocess.run([script, "stop"], env=environment, check=True)
-
-
 def flink_job_server() -> str:
     """Beam's job server for Flink, fetched by Maven (once)."""
-    jar = ROOT / ".flink" / f"{JOB_SERVER}-{beam_version()}.jar"
-    if not jar.exists():
-        if not shutil.which("mvn") or not shutil.which("java"):
-            pytest.skip("Beam's job server for Flink needs Java, and Maven to fetch it")
-        done = subprocess.run(
-            ["mvn", "-q", "-B", "dependency:copy", f"-DoutputDirectory={jar.parent}",
-             f"-Dartifact=org.apache.beam:{JOB_SERVER}:{beam_version()}"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            pytest.skip(f"Maven has no {JOB_SERVER} {beam_version()}")
-    return str(jar)
-
-
-@contextlib.contextmanager
-def flink() -> Iterator[tuple[str, ...]]:
-    """A Flink cluster on loopback."""
-    jar = flink_job_server()
-    with flink_cluster() as port, worker_pool() as environment:
-        yield (
-            "--runner=FlinkRunner", f"--flink_master=localhost:{port}", "--parallelism=2",
-            f"--flink_job_server_jar={jar}", *environment,
-        )  # fmt: skip
+    done = subprocess.run([FLINK, "job-server"], capture_output=True, text=True)
+    if done.returncode:
+        raise MissingError(done.stderr.strip())
+    return done.stdout.strip()
 
 
 @contextlib.contextmanager
@@ -163,9 +81,33 @@ def embedded_flink() -> Iterator[tuple[str, ...]]:
 
 
 @contextlib.contextmanager
-def two_processes() -> Iterator[tuple[str, ...]]:
-    """The DirectRunner's engine with workers in processes of their own."""
-    yield "--direct_running_mode=multi_processing", "--direct_num_workers=2"
+def flink_cluster(task_managers: int = 2) -> Iterator[dict[str, int]]:
+    """A Flink cluster on loopback, on ports of its own, which it yields."""
+    if not shutil.which("java"):
+        raise MissingError("Flink needs Java")
+    ports = {name: free_port() for name in ("FLINK_PORT", "FLINK_RPC_PORT", "FLINK_POOL_PORT")}
+    told = {**ports, "PYTHON": sys.executable, "FLINK_TASK_MANAGERS": task_managers}
+    environment = {**os.environ, **{name: str(value) for name, value in told.items()}}
+    subprocess.run([FLINK, "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    try:
+        yield ports
+    finally:
+        subprocess.run([FLINK, "stop"], env=environment, check=True)
+
+
+@contextlib.contextmanager
+def flink(task_managers: int = 2) -> Iterator[tuple[str, ...]]:
+    """A Flink cluster on loopback."""
+    jar = flink_job_server()
+    with flink_cluster(task_managers) as ports:
+        yield (
+            "--runner=FlinkRunner",
+            f"--flink_master=localhost:{ports['FLINK_PORT']}",
+            f"--parallelism={task_managers}",
+            f"--flink_job_server_jar={jar}",
+            "--environment_type=EXTERNAL",
+            f"--environment_config=localhost:{ports['FLINK_POOL_PORT']}",
+        )
 
 
 ENGINES = (two_processes, job_service, prism, embedded_flink, flink)

@@ -17,6 +17,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from pipeline.cli import main
 from pipeline.job import build_depths
 from pipeline.options import OPTIONS, Settings
+from pipeline.stages import stages_of
 from tests import engines
 from transforms.records import ShardState
 
@@ -40,11 +41,9 @@ for transform in pipeline.components.transforms.values():
 
 
 def pipeline_of(out: str, depths: int = 1) -> beam.Pipeline:
-    settings = Settings.of(
-        ("http://a.example/",), out=out, shards=4, depths_per_job=depths, include=("/a",)
-    )
+    settings = Settings.of(("http://a.example/",), out=out, shards=4, include=("/a",))
     pipeline = beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
-    build_depths(pipeline, settings, STATES, 2, None)
+    build_depths(pipeline, stages_of(settings, 2, None), STATES, depths)
     return pipeline
 
 

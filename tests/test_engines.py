@@ -24,8 +24,10 @@ from pipeline.driver import FINISHED
 from pipeline.manifest import read_manifests
 from pipeline.waiting import what_waits
 from tests import engines
+from tests.conftest import or_skip
 from tests.crawling import outcomes, read_rows, run_crawl
 from tests.test_resume import EXCLUDE, assert_whole
+from tests.tools import TOOLS, is_open
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +66,7 @@ def test_crawl_is_the_same_on_every_engine(demo_web, tmp_path, engine):
         "two rounds": {"exclude": (EXCLUDE,), "depth": 1},
         "chained": {"exclude": (EXCLUDE,), "depths_per_job": 4},
     }
-    with engine() as beam:
+    with or_skip(engine()) as beam:
         for name, options in crawls.items():
             here, there = tmp_path / name / "here", tmp_path / name / "there"
             ended = run_crawl(here, demo_web.url(), fetchers=2, **options)
@@ -151,11 +153,12 @@ def test_runner_that_is_not_there_is_told_in_one_line(demo_web, tmp_path, capsys
 
 
 def test_flink_cluster_starts_with_two_task_slots_and_stops():
-    if not (engines.ROOT / ".flink" / "lib").exists():
+    if not (TOOLS / "flink" / "lib").exists():
         pytest.skip("no Flink here yet: `scripts/flink.sh start` fetches it (312 MB)")
-    with engines.flink_cluster() as port:
-        with urllib.request.urlopen(f"http://localhost:{port}/overview") as said:
+    with or_skip(engines.flink_cluster()) as ports:
+        with urllib.request.urlopen(f"http://localhost:{ports['FLINK_PORT']}/overview") as said:
             overview = json.load(said)
         assert (overview["taskmanagers"], overview["slots-total"]) == (2, 2)
-    assert not engines.is_open(port)
-    assert not list((engines.ROOT / ".flink" / "run").glob("*.pid"))
+        assert all(is_open(port) for port in ports.values())
+    assert not any(is_open(port) for port in ports.values())
+    assert not list((TOOLS / "flink" / "run").glob("*.pid"))
