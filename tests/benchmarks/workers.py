@@ -1,11 +1,12 @@
-"""How a crawl grows with the workers of a runner, and what a job costs there.
+"""How a crawl grows with the workers of a runner, and what a round costs there.
 
-    python -m tests.benchmarks.flink                      # a Flink cluster: one slot, then two
-    python -m tests.benchmarks.flink --engine prism       # or another of tests.engines
+    python -m tests.benchmarks.workers                    # processes, Prism, a Flink cluster
+    python -m tests.benchmarks.workers --engine flink     # one of them
 
 500 hosts of 10 pages on one loopback server that takes half a second to answer: a fetcher with
-64 connections can have 128 pages a second, however fast its machine is. A second crawl of one
-page says what a job costs that has next to nothing to do.
+64 connections can have 128 pages a second, however fast its machine is. Flink has as many
+TaskManagers as there are fetchers. A crawl of one page says what a job of one round costs that
+has next to nothing to do, and one of four rounds in one job what each more round costs.
 """
 
 from __future__ import annotations
@@ -14,22 +15,24 @@ import argparse
 import asyncio
 import contextlib
 import multiprocessing
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from pipeline.manifest import read_manifests
-from tests import engines
+from tests import engines, tools
 from tests.crawling import run_crawl
 
 HOSTS, PAGES = 500, 10
 PORT = 8700
 LATENCY = 0.5  # seconds
 LINKS = "".join(f'<a href="/{number}">{number}</a>' for number in range(1, PAGES))
-HEADING = f"{'engine':<16}{'fetchers':>9}{'pages':>8}{'pages/s':>9}{'wall s':>8}{'s a job':>9}"
-LINE = "{engine:<16}{fetchers:>9}{pages:>8,}{rate:>9.0f}{wall:>8.1f}{job:>9.1f}"
+HEADING = (
+    f"{'engine':<12}{'fetchers':>9}{'pages':>8}{'pages/s':>9}{'wall s':>8}{'s a job':>9}"
+    f"{'s a round':>11}"
+)
+LINE = "{engine:<12}{fetchers:>9}{pages:>8,}{rate:>9.0f}{wall:>8.1f}{job:>9.1f}{round:>11.2f}"
 
 
 def host(number: int) -> str:
@@ -68,7 +71,7 @@ def served(latency: float) -> Iterator[None]:
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(latency,))
     server.start()
     try:
-        while not engines.is_open(PORT, host(HOSTS - 1)):
+        while not tools.is_open(PORT, host(HOSTS - 1)):
             time.sleep(0.05)
         yield
     finally:
@@ -76,10 +79,8 @@ def served(latency: float) -> Iterator[None]:
         server.join()
 
 
-def timed(
-    beam: tuple[str, ...], fetchers: int, *seeds: str, **options: Any
-) -> tuple[int, float, int]:
-    """Pages, seconds and rounds of one crawl."""
+def timed(beam: tuple[str, ...], fetchers: int, *seeds: str, **options: Any) -> tuple[int, float]:
+    """Pages and seconds of one crawl."""
     with tempfile.TemporaryDirectory(prefix="beamcrawl-") as out:
         began = time.monotonic()
         run_crawl(out, *seeds, beam=beam, fetchers=fetchers, adaptive=0.0, **options)
@@ -87,33 +88,46 @@ def timed(
         return read_manifests(out)[-1].totals["pages"], wall
 
 
+def measure(name: str, fetchers: int, beam: tuple[str, ...]) -> str:
+    """One line of the table."""
+    seeds = [f"http://{host(number)}:{PORT}/" for number in range(HOSTS)]
+    alone: dict[str, Any] = {"limit": 1}
+    timed(beam, fetchers, seeds[0], **alone)  # the first job starts the workers
+    _, one = timed(beam, fetchers, seeds[0], **alone, depths_per_job=1)
+    _, four = timed(beam, fetchers, seeds[0], **alone, depths_per_job=4)
+    pages, wall = timed(beam, fetchers, *seeds, per_address=0, delay=0.2)
+    return LINE.format(
+        engine=name,
+        fetchers=fetchers,
+        pages=pages,
+        rate=pages / wall,
+        wall=wall,
+        job=one - LATENCY,
+        round=(four - one) / 3,
+    )
+
+
 def main() -> None:
-    names = [engine.__name__ for engine in engines.ENGINES]
+    started = {
+        "processes": lambda width: engines.two_processes(),
+        "prism": lambda width: engines.prism(),
+        "flink": engines.flink,
+    }
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--engine", choices=names, action="append", help="default: flink")
+    parser.add_argument("--engine", choices=started, action="append", help="default: all")
     parser.add_argument("--fetchers", type=int, action="append", help="default: 1 and 2")
     options = parser.parse_args()
-    seeds = tuple(f"http://{host(number)}:{PORT}/" for number in range(HOSTS))
     print(HEADING)
     with served(LATENCY):
-        for name in options.engine or ["flink"]:
-            with getattr(engines, name)() as beam:
-                timed(beam, 1, seeds[0], limit=1)  # the first job starts the workers
-                for fetchers in options.fetchers or [1, 2]:
-                    _, job = timed(beam, fetchers, seeds[0], limit=1)
-                    pages, wall = timed(beam, fetchers, *seeds, per_address=0, delay=0.2)
-                    print(
-                        LINE.format(
-                            engine=name,
-                            fetchers=fetchers,
-                            pages=pages,
-                            rate=pages / wall,
-                            wall=wall,
-                            job=job,
-                        ),
-                        flush=True,
-                    )
+        for name in options.engine or started:
+            for fetchers in options.fetchers or [1, 2]:
+                try:
+                    with started[name](fetchers) as beam:
+                        print(measure(name, fetchers, beam), flush=True)
+                except tools.MissingError as missing:
+                    print(f"{name}: {missing}")
+                    break
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
