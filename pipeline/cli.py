@@ -208,6 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def explain_failure(error: BaseException) -> str | None:
     """One line for a failure that is not a defect: of the disk, of storage, of a commit."""
     from pipeline.manifest import CommitError
+    from transforms.attempts import RoundOverError
 
     cause: BaseException | None = error
     while cause is not None:
@@ -221,7 +222,7 @@ def explain_failure(error: BaseException) -> str | None:
                 f"the job failed: {cause}; nothing committed is lost: mend that and run the "
                 "same command to go on"
             )
-        if isinstance(cause, CommitError):
+        if isinstance(cause, CommitError | RoundOverError):
             return f"the round was not committed: {cause}"
         cause = cause.__cause__ or cause.__context__
     return None

@@ -7,6 +7,7 @@ import logging
 import apache_beam as beam
 
 from pipeline.depth import CrawlDepth
+from pipeline.local_runner import has_processes
 from pipeline.options import Settings
 from pipeline.runners import (
     default_depths,
@@ -29,13 +30,14 @@ def run_depths(settings: Settings, states: tuple[ShardState, ...], deadline: flo
     options = options_of(settings)
     fetchers = settings.fetchers or default_fetchers(options)
     depths = settings.depths_per_job or default_depths(options)
+    in_process = not settings.is_remote and not has_processes(options)
     runner = runner_of(options)
-    # A failure is raised, and told in one line; no need to log it as well. What a runner
-    # elsewhere has to say comes by the root's logger.
-    logging.getLogger(None if settings.is_remote else "apache_beam").setLevel(logging.CRITICAL)
+    # A failure is raised, and told in one line; no need to log it as well. What workers in
+    # other processes have to say comes by the root's logger.
+    logging.getLogger("apache_beam" if in_process else None).setLevel(logging.CRITICAL)
     pipeline = beam.Pipeline(runner=runner, options=options)
     build_depths(pipeline, stages_of(settings, fetchers, deadline), states, depths)
-    if not settings.is_remote:
+    if in_process:
         pipeline.run().wait_until_finish()
         return True
     try:

@@ -44,5 +44,6 @@ def local_runner(options: PipelineOptions) -> FnApiRunner:
     # start. And elements need not wait for a second until more have come.
     direct.direct_running_mode = "in_memory"
     worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
-    command = shlex.join([sys.executable, "-m", "pipeline.worker"])
+    # Beam starts it by a shell, which gives way: who dies with its parent must be its child.
+    command = "exec " + shlex.join([sys.executable, "-m", "pipeline.worker"])
     return FnApiRunner(SubprocessSDKEnvironment.from_command_string(command))

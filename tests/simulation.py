@@ -313,15 +313,32 @@ class Crawl:
         paths = write_frontier(self.base, 0, shard, self.shards, table) if urls else ()
         return ShardState(shard, 0, paths, waiting=len(urls), discovered=len(urls))
 
-    def round(
-        self, limit: int | None = None, must_stop: Callable[[], bool] = lambda: False
-    ) -> list[Fetched]:
-        """Run one round; returns what ended, robots.txt apart."""
+    def die(self, pages: int) -> None:
+        """Begin a round that dies when it has fetched so many, and leaves nothing."""
+        fetcher, _ = self._attempt(None, lambda: False, again=False)
+        had = (each for each in fetcher.run() if each.outcome != ROBOTS_TXT)
+        for _ in range(pages):
+            next(had)
+        self.transport.drop()
+
+    def _attempt(
+        self, limit: int | None, must_stop: Callable[[], bool], again: bool
+    ) -> tuple[SlotFetcher, SlotRows]:
         slot = Slot(0, self.rounds, f"{self.rounds:04x}", self.states, limit, ())
         rows = SlotRows(self.base, self.shards, slot, None, self.budget)
         fetcher = SlotFetcher(
-            self.policy, slot, rows, self.transport, must_stop, clock=self.web.clock
+            self.policy, slot, rows, self.transport, must_stop, self.web.clock, again=again
         )
+        return fetcher, rows
+
+    def round(
+        self,
+        limit: int | None = None,
+        must_stop: Callable[[], bool] = lambda: False,
+        again: bool = False,
+    ) -> list[Fetched]:
+        """Run one round; returns what ended, robots.txt apart."""
+        fetcher, rows = self._attempt(limit, must_stop, again)
         everything = list(fetcher.run())
         ended = [each for each in everything if each.outcome != ROBOTS_TXT]
         for each in ended:

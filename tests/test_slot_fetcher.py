@@ -492,6 +492,23 @@ def test_stop_takes_what_ends_within_the_grace(tmp_path):
     assert list(crawl.ended) == [f"http://{A}/0"]
 
 
+@pytest.mark.parametrize("delay", [1.0, 10.0], ids=["our delay", "its Crawl-delay"])
+def test_attempt_after_one_that_died_leaves_its_hosts_alone_for_one_gap(tmp_path, delay):
+    web = Web({A: Site(f"User-agent: *\nCrawl-delay: {delay}")})
+    crawl = Crawl(tmp_path, web, urls(A, 5))
+    crawl.die(pages=2)
+    crawl.round(again=True)
+    pages = [exchange for exchange in web.log if not exchange.is_robots]
+    assert len(pages) == 7
+    assert min(b.start - a.end for a, b in pairwise(pages)) >= delay - 1e-6
+
+
+def test_first_attempt_waits_for_nobody(tmp_path):
+    web = Web({A: Site()})
+    Crawl(tmp_path, web, urls(A, 1)).round()
+    assert web.log[0].start < 0.1
+
+
 @pytest.mark.parametrize("option", ["round_time", "deadline"])
 def test_round_ends_in_time(tmp_path, option):
     web = Web({A: Site(), B: Site(latency=0.5)})

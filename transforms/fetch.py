@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
+from transforms.attempts import begin
 from transforms.records import Slot
 from transforms.slot_fetcher import SlotFetcher, SlotPolicy
 from transforms.slot_rows import Budget, SlotRows
@@ -43,8 +44,11 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
         # Another attempt at this slot finds the same URLs waiting, and files of its own.
         slot = slot._replace(attempt=secrets.token_hex(4))
         stage = self.stage
+        own = [state.shard for state in slot.states]
+        again = begin(stage.base, slot.round, own, stage.shards)
         rows = SlotRows(stage.base, stage.shards, slot, stage.depth, stage.budget)
-        fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, Watch(stage.base))
+        watch = Watch(stage.base, slot.round)
+        fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, watch, again=again)
         yield from fetcher.run()
         for report in rows.reports():
             yield beam.pvalue.TaggedOutput("reports", (report.shard, report))

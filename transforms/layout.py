@@ -61,6 +61,11 @@ def shard_file(base: str, kind: str, round_: int, shard: int, shards: int, part:
     return f"{round_folder(base, kind, round_)}/shard-{shard:05d}-of-{shards:05d}{suffix}.parquet"
 
 
+def begun_file(base: str, round_: int, shard: int, shards: int) -> str:
+    """While a round is under way this says that a shard's fetching has begun, once at least."""
+    return f"{round_folder(base, HOSTS, round_)}/shard-{shard:05d}-of-{shards:05d}.begun"
+
+
 def attempt_file(
     base: str, kind: str, round_: int, slot: int, attempt: str, number: int, ending: str
 ) -> str:

@@ -23,6 +23,7 @@ from transforms.scheduler import Host, Scheduler
 from transforms.slot_ends import SlotEnds
 from transforms.slot_hosts import SlotHosts
 from transforms.slot_rows import SlotRows
+from transforms.stop import GRACE
 from transforms.strikes import Strikes
 from transforms.transport import (
     ADDRESS,
@@ -38,7 +39,6 @@ from transforms.urls import origin_of
 
 LOOK_BEHIND = 100  # URLs of a host that are looked at for one that need not wait
 LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again
-GRACE = 5.0  # seconds that requests under way are given when a round must stop
 LOOK_UP = 1.0  # seconds between two looks at the clock and for a reason to stop
 
 
@@ -66,7 +66,10 @@ class SlotFetcher:
         transport: Transport,
         must_stop: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.time,
+        *,
+        again: bool = False,
     ) -> None:
+        """`again`: an earlier attempt at this slot may have asked its hosts just now."""
         self.policy = policy
         self.limit = slot.limit
         self.rows = rows
@@ -81,7 +84,7 @@ class SlotFetcher:
         transport.may_connect = lambda ticket, ip: self.scheduler.admit(ticket.asked, ip)
         self.strikes = Strikes(policy.pace.retries)
         self.began = clock()
-        self.hosts = SlotHosts(rows, self.scheduler, self.gate, policy.pace, self.began)
+        self.hosts = SlotHosts(rows, self.scheduler, self.gate, policy.pace, self.began, again)
         self.ends = SlotEnds(slot, rows, clock)
         self.errands = RobotsErrands(
             self.gate, self.scheduler, self.hosts, self.strikes, policy.patience

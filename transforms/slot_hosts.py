@@ -18,8 +18,12 @@ class SlotHosts:
         gate: RobotsGate,
         pace: PacePolicy,
         began: float,
+        again: bool = False,
     ) -> None:
-        """`began`: when the slot did, in seconds since the epoch."""
+        """`began`: when the slot did, in seconds since the epoch; `again`: not for the first
+        time, so that its hosts may have been asked just before.
+        """
+        self.again = again
         self.began = began
         self.rows = rows
         self.scheduler = scheduler
@@ -33,11 +37,12 @@ class SlotHosts:
             return known
         record = self.rows.record(name)
         host = self.scheduler.host(name)
-        # Who was never asked has waited no longer than any other.
-        host.ready_at = max(record.ready_at, self.began)
         host.address = record.address
         self.gate.learn(record.robots)
-        host.seconds_each = self._due_gap(record) + record.latency
+        gap = self._due_gap(record)
+        # Who was never asked has waited no longer than any other.
+        host.ready_at = max(record.ready_at, self.began + (gap if self.again else 0.0))
+        host.seconds_each = gap + record.latency
         return host
 
     def record(self, host: Host) -> HostRecord:
@@ -62,6 +67,8 @@ class SlotHosts:
         gap = self._due_gap(record)
         if record.ready_at:  # it was asked before
             host.ready_at = max(host.ready_at, host.ready_at - record.gap + gap)
+        if self.again:
+            host.ready_at = max(host.ready_at, self.began + gap)
         self.rows.note_host(
             record._replace(robots=self.gate.records_of(host.name), gap=gap, ready_at=host.ready_at)
         )
