@@ -5,6 +5,7 @@
 #   scripts/flink.sh start     fetch what is missing into .tools/flink/ (once), start, wait until it is up
 #   scripts/flink.sh status    what runs, and how many task slots there are
 #   scripts/flink.sh stop      end what `start` started, and nothing else
+#   scripts/flink.sh kill N    end TaskManager N as a crash would, and start another in its place
 #   scripts/flink.sh job-server    fetch Beam's job server (once), print its path
 # Ports: FLINK_PORT (8081, REST), FLINK_RPC_PORT (6123), FLINK_POOL_PORT (50000).
 set -euo pipefail
@@ -104,6 +105,15 @@ java_class() { # NAME HEAP METASPACE CLASS
     "org.apache.flink.runtime.$4" --configDir "$RUN/conf"
 }
 
+task_manager() { # NUMBER
+  java_class "taskmanager-$1" 640m 256m taskexecutor.TaskManagerRunner
+}
+
+kill() { # NUMBER
+  builtin kill -KILL "$(cat "$RUN/taskmanager-$1.pid")"
+  task_manager "$1"
+}
+
 running() { # PID-FILE: whether what it names is still ours
   [ -e "$1" ] && tr '\0' ' ' 2>/dev/null <"/proc/$(cat "$1")/cmdline" | grep -q "$RUN/conf\|worker_pool_main"
 }
@@ -129,7 +139,7 @@ start() {
   configure
   java_class jobmanager 512m 256m entrypoint.StandaloneSessionClusterEntrypoint
   for number in $(seq "$TASK_MANAGERS"); do
-    java_class "taskmanager-$number" 640m 256m taskexecutor.TaskManagerRunner
+    task_manager "$number"
   done
   # The pool starts its workers as `python`.
   PATH=$(dirname "$(realpath -s "$PYTHON")"):$PATH launch pool "$PYTHON" -m \
@@ -154,12 +164,12 @@ stop() {
   for file in "$RUN"/*.pid; do
     if running "$file"; then
       pid=$(cat "$file")
-      kill "$pid"
+      builtin kill "$pid"
       for _ in $(seq 20); do
         running "$file" || break
         sleep 0.5
       done
-      ! running "$file" || kill -KILL "$pid"
+      ! running "$file" || builtin kill -KILL "$pid"
     fi
     rm -f "$file"
   done
@@ -175,7 +185,7 @@ status() {
 }
 
 case ${1:-} in
-start | stop | status | job-server) "$1" ;;
+start | stop | status | kill | job-server) "$@" ;;
 *)
   sed -n 's/^#   //p' "$0" >&2
   exit 2

@@ -108,6 +108,3 @@ def flink(task_managers: int = 2) -> Iterator[tuple[str, ...]]:
             "--environment_type=EXTERNAL",
             f"--environment_config=localhost:{ports['FLINK_POOL_PORT']}",
         )
-
-
-ENGINES = (two_processes, job_service, prism, embedded_flink, flink)
