@@ -217,11 +217,11 @@ def survive(calamity: str, seed: int, folder: Path, strikes: int) -> Told:
     """Crawl the demo web to its end through so many strikes, and check all that must hold."""
     start, strike = CALAMITIES[calamity]
     dice = random.Random(seed)
-    with demoweb.serve_demo() as calm:
-        run_crawl(folder / "calm", calm.url(), exclude=(EXCLUDE,))
-        needed = fetches(calm)
-    began = time.monotonic()
     with demoweb.serve_demo() as web, start(folder / "struck", dice) as place:
+        with demoweb.serve_demo() as calm:
+            run_crawl(folder / "calm", calm.url(), exclude=(EXCLUDE,))
+            needed = fetches(calm)
+        began = time.monotonic()
         struck, runs, cut = strike_often(web, place, strike, strikes, dice)
         seconds = time.monotonic() - began
         found = bring(place.base, folder / "found")
