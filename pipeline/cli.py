@@ -208,7 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def explain_failure(error: BaseException) -> str | None:
     """One line for a failure that is not a defect: of the disk, of storage, of a commit."""
     from pipeline.manifest import CommitError
-    from transforms.attempts import RoundOverError
+    from transforms.stop import RoundOverError
 
     cause: BaseException | None = error
     while cause is not None:

@@ -149,7 +149,7 @@ def fetch_lines(found: Found, url: str) -> Iterator[Line]:
 def why_waiting(host: HostRecord) -> str:
     """Why a URL of that host was not fetched in the rounds so far."""
     if host.reason:
-        until = iso_seconds(host.ready_at)
+        until = iso_seconds(host.waits_until)
         return f"{host.host} is left alone until {until} ({host.reason})"
     if host.fetched:
         return f"{host.host} has answered {host.fetched:,} URLs, and others of it came first"

@@ -24,12 +24,12 @@ from pipeline.manifest import (
 from pipeline.options import OPTIONS, Settings, UsageError
 from pipeline.seeds import seed_states, seeds_of
 from transforms import layout, storage
-from transforms.attempts import begin
 from transforms.canonical import OPTIONAL, Canonical
+from transforms.host_waits import hand_on
 from transforms.records import ShardState
 from transforms.times import iso_seconds
 
-FORMAT = 1
+FORMAT = 2
 FIXED = tuple(option for option in OPTIONS if option.fixed)
 
 
@@ -156,6 +156,8 @@ def sweep(crawl: Crawl, rounds: Sequence[Manifest]) -> None:
     that did not count. Runs that were merged into others go too. What rounds added to the
     frontier stays: it says where each URL was found first.
 
+    What hosts asked for in a round that died is heeded by its next attempt: it stays, too.
+
     `rounds` are all up to the last, or those since the last sweep. Nothing is removed
     beyond the round about to begin, which is as far as this run can know: see `lease`.
     """
@@ -167,14 +169,19 @@ def sweep(crawl: Crawl, rounds: Sequence[Manifest]) -> None:
         for state in (*states, *crawl.start)
         for path in getattr(state, kind)
     }
-    kept.update(layout.begun_file(base, coming, state.shard, len(states)) for state in states)
     for manifest in rounds:
         kept.update(path for paths in manifest.files.values() for path in paths)
     since = rounds[0].round if rounds else coming
     tables = (layout.PAGES, layout.LINKS, layout.WARC)
     runs = (layout.VISITED, layout.CONTENTS, layout.SKETCHES, layout.HOSTS)
     found = list_kinds(base, tables, since, coming) + list_kinds(base, runs, 0, coming)
-    orphans = [path for paths in found for path in paths if path not in kept]
+    under_way = layout.round_folder(base, layout.HOSTS, coming) + "/"
+    orphans = [
+        path
+        for paths in found
+        for path in paths
+        if path not in kept and not (path.startswith(under_way) and path.endswith(layout.NOTES))
+    ]
     [frontier] = list_kinds(base, (layout.FRONTIER,), 0, coming + 1)
     future = layout.round_folder(base, layout.FRONTIER, coming)
     barren = tuple(
@@ -205,7 +212,7 @@ def list_kinds(
 def make_void(crawl: Crawl) -> Crawl:
     """Commit the round about to begin as one in which nothing happens: see `lease`.
 
-    The round after it is as polite as another attempt at the same one.
+    The round after it is as polite as another attempt at the same one would be.
     """
     base = crawl.settings.out
     while True:
@@ -213,8 +220,7 @@ def make_void(crawl: Crawl) -> Crawl:
         try:
             storage.publish(layout.manifest_file(base, manifest.round), to_json(base, manifest))
             crawl = crawl._replace(last=manifest)
-            shards = [state.shard for state in crawl.states]
-            begin(base, crawl.states[0].round, shards, len(shards))
+            hand_on(base, manifest.round, [state.shard for state in crawl.states])
             return crawl
         except FileExistsError:  # the one from whom we take over was about to commit it
             crawl = crawl._replace(last=last_manifest(base))

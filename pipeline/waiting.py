@@ -42,5 +42,5 @@ def what_waits(states: tuple[ShardState, ...], depth: int | None, host_limit: in
         for host, count in urls.items():
             record = records.get(host) or HostRecord(host)
             if host_limit is None or record.fetched < host_limit:
-                found.append(HostWaits(record.ready_at, host, count, record.reason))
+                found.append(HostWaits(record.waits_until, host, count, record.reason))
     return Waits(tuple(sorted(found)))

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from urllib.parse import urljoin, urlsplit
 
-from tests.simulation import BEGAN, Exchange, Web
+from tests.simulated_web import BEGAN, Exchange, Web
 from transforms.pace import (
     FIRST_CLOSURE,
     LONGEST_RETRY_AFTER,

@@ -14,15 +14,13 @@ nothing else.
 from __future__ import annotations
 
 import heapq
-import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from email.utils import formatdate
-from http import HTTPStatus
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 from tests.samples import frontier_table
+from tests.simulated_web import BEGAN, DROPPED, Exchange, Web
 from transforms.fingerprints import shard_of_host
 from transforms.frontier import write_frontier
 from transforms.hosts import HostRecord, merge_host_runs, read_hosts
@@ -32,18 +30,8 @@ from transforms.runs import TIER
 from transforms.slot_fetcher import SlotFetcher, SlotPolicy
 from transforms.slot_rows import Budget, SlotRows
 from transforms.storage import read_table
-from transforms.transport import (
-    CONNECT,
-    CROWDED,
-    DNS,
-    TIMEOUT,
-    FetchPolicy,
-    Request,
-    Response,
-    may_always,
-)
+from transforms.transport import CROWDED, FetchPolicy, Request, Response, may_always
 
-BEGAN = 1_800_000_000.0
 POLICY = SlotPolicy(
     fetch=FetchPolicy(user_agent="beamcrawl/0.1", concurrency=4),
     pace=PacePolicy(delay=1.0, adaptive=2.0, max_crawl_delay=60.0, retries=2),
@@ -56,156 +44,12 @@ POLICY = SlotPolicy(
 )
 
 
-class Ask(NamedTuple):
-    """One request, as a site sees it."""
-
-    origin: str
-    path: str  # with the query
-    now: float  # seconds since the simulation began
-    visit: int  # 1 the first time this URL is asked for
-    headers: dict[str, str]
-
-
-class Reply(NamedTuple):
-    """What a site answers: a status, or a failure in the transport's words."""
-
-    status: int = 200
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
-    failure: str = ""
-    latency: float | None = None  # seconds; None: the site's
-
-    def head(self) -> bytes:
-        if self.failure:
-            return b""
-        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
-        lines += [f"{name}: {value}" for name, value in self.headers]
-        return "\r\n".join([*lines, "", ""]).encode()
-
-
-def failing(failure: str, latency: float | None = None) -> Reply:
-    return Reply(0, failure=failure, latency=latency)
-
-
-def redirect(location: str) -> Reply:
-    return Reply(301, (("Location", location),))
-
-
-DROPPED = failing("dropped by the client")
-
-
-def retry_after(value: float | str, status: int = 503) -> Reply:
-    return Reply(status, (("Retry-After", str(value)),))
-
-
-def retry_at(now: float, seconds: float) -> Reply:
-    """Retry-After as a date, `seconds` from `now` (of the simulation) or just below."""
-    return retry_after(formatdate(int(BEGAN + now + seconds), usegmt=True))
-
-
-class Site(NamedTuple):
-    """One host: its robots.txt (text, or a reply) and what else it answers."""
-
-    robots: str | Reply | Callable[[Ask], Reply] = Reply(404)
-    page: Callable[[Ask], Reply] = lambda ask: Reply(body=ask.path.encode())
-    latency: float = 0.1
-    address: str = ""
-
-    def answer(self, ask: Ask) -> Reply:
-        if ask.path != "/robots.txt":
-            return self.page(ask)
-        if isinstance(self.robots, str):
-            return Reply(body=f"User-agent: *\n{self.robots}\n".encode())
-        return self.robots if isinstance(self.robots, Reply) else self.robots(ask)
-
-
-OK = Reply()
-
-
-def urls(host: str, count: int) -> list[str]:
-    return [f"http://{host}/{number}" for number in range(count)]
-
-
 def with_pace(policy: SlotPolicy = POLICY, **changes: Any) -> SlotPolicy:
     return policy._replace(pace=policy.pace._replace(**changes))
 
 
 def with_connections(count: int, **changes: Any) -> SlotPolicy:
     return POLICY._replace(fetch=POLICY.fetch._replace(concurrency=count), **changes)
-
-
-def failing_at(path: str, reply: Reply) -> Callable[[Ask], Reply]:
-    return lambda ask: reply if ask.path == path else OK
-
-
-def down(since: float, until: float, reply: Reply) -> Callable[[Ask], Reply]:
-    return lambda ask: reply if since <= ask.now < until else OK
-
-
-def pages_asked(web: Web, host: str) -> list[str]:
-    return [path for path in web.paths(host) if path != "/robots.txt"]
-
-
-class Exchange(NamedTuple):
-    """One line of the log. Times are seconds since the simulation began."""
-
-    host: str
-    address: str
-    url: str
-    is_robots: bool
-    start: float
-    end: float
-    reply: Reply
-
-    @property
-    def is_answered(self) -> bool:
-        return not self.reply.failure
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether the host asks to be left alone, or can not be reached."""
-        busy = self.reply.status in (429, 502, 503, 504, 522, 524)
-        return busy or self.reply.failure in (CONNECT, DNS, TIMEOUT)
-
-
-class Web:
-    """Sites by host, a clock, and the log of what was asked."""
-
-    def __init__(self, sites: Mapping[str, Site]) -> None:
-        self.sites = sites
-        self.now = 0.0
-        self.log: list[Exchange] = []
-        self.visits: Counter[str] = Counter()
-
-    def clock(self) -> float:
-        return BEGAN + self.now
-
-    def asked(self, host: str) -> list[Exchange]:
-        return [exchange for exchange in self.log if exchange.host == host]
-
-    def paths(self, host: str) -> list[str]:
-        return [urlsplit(exchange.url).path for exchange in self.asked(host)]
-
-    def address(self, host: str) -> str:
-        return self.sites[host].address or f"192.0.2.{zlib.crc32(host.encode()) % 250}"
-
-    def ask(self, request: Request) -> Exchange:
-        parts = urlsplit(request.url)
-        host = parts.hostname or ""
-        site = self.sites[host]
-        self.visits[request.url] += 1
-        path = parts.path + ("?" + parts.query if parts.query else "")
-        headers = {name.lower(): value for name, value in request.headers}
-        visit = self.visits[request.url]
-        ask = Ask(f"{parts.scheme}://{parts.netloc}", path, self.now, visit, headers)
-        reply = site.answer(ask)
-        latency = site.latency if reply.latency is None else reply.latency
-        end = self.now + latency
-        exchange = Exchange(
-            host, self.address(host), request.url, request.any_type, self.now, end, reply
-        )
-        self.log.append(exchange)
-        return exchange
 
 
 class SimulatedTransport:
@@ -279,6 +123,10 @@ def _response(exchange: Exchange, request: Request) -> Response:
     )
 
 
+class Killed(Exception):  # noqa: N818
+    """The end of a process, in the middle of a round."""
+
+
 class Crawl:
     """A crawl of fixed URLs (nobody parses here), round after round, in one slot."""
 
@@ -299,7 +147,7 @@ class Crawl:
         self.urls = list(dict.fromkeys(urls))
         self.ended: dict[str, str] = {}
         self.fetched: list[Fetched] = []
-        self.rounds = 0
+        self.rounds = self.attempts = 0
         self.transport = SimulatedTransport(web, policy.fetch.concurrency)
         self.states = tuple(self._first_state(shard) for shard in range(shards))
 
@@ -313,32 +161,16 @@ class Crawl:
         paths = write_frontier(self.base, 0, shard, self.shards, table) if urls else ()
         return ShardState(shard, 0, paths, waiting=len(urls), discovered=len(urls))
 
-    def die(self, pages: int) -> None:
-        """Begin a round that dies when it has fetched so many, and leaves nothing."""
-        fetcher, _ = self._attempt(None, lambda: False, again=False)
-        had = (each for each in fetcher.run() if each.outcome != ROBOTS_TXT)
-        for _ in range(pages):
-            next(had)
-        self.transport.drop()
-
-    def _attempt(
-        self, limit: int | None, must_stop: Callable[[], bool], again: bool
-    ) -> tuple[SlotFetcher, SlotRows]:
-        slot = Slot(0, self.rounds, f"{self.rounds:04x}", self.states, limit, ())
-        rows = SlotRows(self.base, self.shards, slot, None, self.budget)
-        fetcher = SlotFetcher(
-            self.policy, slot, rows, self.transport, must_stop, self.web.clock, again=again
-        )
-        return fetcher, rows
-
     def round(
-        self,
-        limit: int | None = None,
-        must_stop: Callable[[], bool] = lambda: False,
-        again: bool = False,
+        self, limit: int | None = None, must_stop: Callable[[], bool] = lambda: False
     ) -> list[Fetched]:
         """Run one round; returns what ended, robots.txt apart."""
-        fetcher, rows = self._attempt(limit, must_stop, again)
+        self.attempts += 1
+        slot = Slot(0, self.rounds, f"{self.attempts:04x}", self.states, limit, ())
+        rows = SlotRows(self.base, self.shards, slot, None, self.budget)
+        fetcher = SlotFetcher(
+            self.policy, slot, rows, self.transport, must_stop, clock=self.web.clock
+        )
         everything = list(fetcher.run())
         ended = [each for each in everything if each.outcome != ROBOTS_TXT]
         for each in ended:
@@ -387,6 +219,18 @@ class Crawl:
         while self.waiting() and len(self.web.log) != before:
             before = len(self.web.log)
             self.round()
+
+    def die(self, at: float) -> None:
+        """A round that ends at a time without a report, as one that is killed."""
+
+        def must_stop() -> bool:
+            if self.web.now >= at:
+                raise Killed
+            return False
+
+        with suppress(Killed):
+            self.round(must_stop=must_stop)
+            raise AssertionError("the round ended before")
 
     def restart(self) -> None:
         """What a new process finds: what was under way has been dropped."""

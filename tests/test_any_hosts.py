@@ -8,10 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.simulated_log import check_politeness, check_robots
-from tests.simulation import (
+from tests.simulated_web import (
     OK,
     Ask,
-    Crawl,
     Reply,
     Site,
     Web,
@@ -21,9 +20,8 @@ from tests.simulation import (
     retry_after,
     retry_at,
     urls,
-    with_connections,
-    with_pace,
 )
+from tests.simulation import Crawl, with_connections, with_pace
 from transforms.records import PAGE, ROBOTS_DENIED
 from transforms.transport import ADDRESS, BROKEN, CONNECT, DNS, TIMEOUT, TLS
 

@@ -38,6 +38,11 @@ def test_shard_of_host_is_pinned(host, shard):
     assert shard_of_host(host, 16) == shard
 
 
+def test_shard_of_host_is_the_same_with_and_without_www():
+    assert shard_of_host("www.example.com", 4096) == shard_of_host("example.com", 4096)
+    assert shard_of_host("www2.example.com", 4096) != shard_of_host("example.com", 4096)
+
+
 @given(st.text())
 def test_fingerprint_url_is_64_bits_whatever_the_text(url):
     assert 0 <= fingerprint_url(url) < 2**64

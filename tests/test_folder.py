@@ -137,8 +137,8 @@ def test_going_on_may_change_all_else():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('{"format": 2, "settings": {}, "start": []}', "has format 2, this version reads 1"),
-        ('{"format": 1}', "is no crawl's"),
+        ('{"format": 1, "settings": {}, "start": []}', "has format 1, this version reads 2"),
+        ('{"format": 2}', "is no crawl's"),
         ("{}", "is no crawl's"),
         ("[]", "is no crawl's"),
         ("null", "is no crawl's"),

@@ -162,7 +162,7 @@ def test_late_deeds_of_an_old_holder_do_no_harm(demo_web, bucket, tmp_path, monk
     asked = len(demo_web.log)
     with monkeypatch.context() as patched:
         if began:  # before the round was made void, and sees it only at the end
-            patched.setattr(fetch, "begin", lambda *round_: False)
+            patched.setattr(fetch, "refuse_if_over", lambda *round_: None)
             patched.setattr(fetch, "Watch", lambda *round_: lambda: False)
         with pytest.raises(Exception, match=r"committed round|committed already") as raised:
             run_job(old, None)

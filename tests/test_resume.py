@@ -17,6 +17,7 @@ from pipeline.driver import FINISHED, WORK_LEFT
 from pipeline.manifest import read_manifests
 from tests import demoweb
 from tests.crawling import outcomes, run_crawl
+from tests.webserver import Answer, Request, serve
 from transforms import records
 
 EXCLUDE = "/(slow|failing|busy|big)$"  # what would only take time
@@ -73,6 +74,25 @@ def test_sigkill_at_ten_random_moments_loses_nothing(demo_web, tmp_path):
     assert_whole(tmp_path, demo_web.port)
 
 
+def test_retry_after_holds_for_a_crawl_that_was_killed(tmp_path):
+    def answer(request: Request) -> Answer:
+        if request.path == "/" and request.visit == 1:
+            return Answer(503, headers=(("Retry-After", "4"),))
+        return Answer(404 if request.path == "/robots.txt" else 200)
+
+    with serve(answer) as web:
+        run = start(web, tmp_path, "--delay", "0.1")
+        while not web.log or web.log[-1].status != 503:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        run.kill()
+        run.communicate()
+        assert start(web, tmp_path, "--delay", "0.1").wait() == FINISHED
+        first = next(number for number, hit in enumerate(web.log) if hit.status == 503)
+        assert web.log[first + 1].start - web.log[first].end >= 3.99
+        assert outcomes(tmp_path) == {web.url(): records.PAGE}
+
+
 PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
 
 
@@ -100,6 +120,7 @@ def test_orphans_of_a_round_that_never_was_are_swept(demo_web, tmp_path):
         f"links/{this}/slot-00000-dead-00000.parquet",
         f"visited/{following}/shard-00000-of-00016.parquet",
         f"hosts/{this}/shard-00000-of-00016.dead.parquet",
+        f"hosts/{this}/slot-00000-dead-00000.waits",
         f"frontier/{after}/shard-00000-of-00016.parquet",
     ):
         path = tmp_path / name
@@ -107,4 +128,5 @@ def test_orphans_of_a_round_that_never_was_are_swept(demo_web, tmp_path):
         path.write_bytes(b"half a file")
     run_crawl(tmp_path)
     assert_whole(tmp_path, demo_web.port)
+    assert not list(tmp_path.rglob("*.waits"))
     assert b"half a file" not in {path.read_bytes() for path in tmp_path.rglob("*.parquet")}

@@ -205,10 +205,14 @@ def test_url_is_matched_by_path_and_query(url, path):
     ("rules", "delay"),
     [
         (["User-agent: *", "Crawl-delay: 2", "User-agent: bot", "Crawl-delay: 7"], 7.0),
-        (["User-agent: *", "Crawl-delay: 2", "User-agent: bot", "Disallow: /"], 2.0),
+        (["User-agent: *", "Crawl-delay: 2", "User-agent: bot", "Disallow: /"], None),
         (["User-agent: bot", "Crawl-delay: 1", "User-agent: other", "Crawl-delay: 9"], 1.0),
         (["User-agent: other", "Crawl-delay: 9"], None),
-        (["User-agent: *", *(f"Crawl-delay: {bad}" for bad in ("-1", "nan", "", "5s"))], None),
+        (["User-agent: *", *(f"Crawl-delay: {bad}" for bad in ("-1", "nan", "", "1/10"))], None),
+        (["User-agent: *", "Crawl-delay: 10 seconds"], 10.0),
+        (["User-agent: *", "Crawl-delay: 5s"], 5.0),
+        (["User-agent: *", "Crawl-delay: 99999999999999999999"], 1e20),
+        (["User-agent: *", "Crawl-delay: " + "9" * 400], float("inf")),
         (["User-agent: *", "Crawl-delay: soon", "Crawl-delay: .5"], 0.5),
     ],
 )

@@ -46,3 +46,11 @@ def test_look_that_fails_is_no_reason_to_stop_nor_to_wait(bucket, fault):
     bucket.proxy.breaks = lambda asked: fault
     assert not stop.Watch(bucket.base, 3)()
     assert len(bucket.proxy.log) == 1
+
+
+def test_round_that_is_committed_is_not_fetched_again(tmp_path):
+    base = str(tmp_path)
+    storage.publish(layout.manifest_file(base, 2), b"{}")
+    stop.refuse_if_over(base, 3)
+    with pytest.raises(stop.RoundOverError, match="round 2 has been committed already"):
+        stop.refuse_if_over(base, 2)

@@ -31,6 +31,16 @@ def test_url_is_out_when_its_host_has_answered_others_since():
     assert found == [False, False, True]
 
 
+def test_failures_of_the_last_url_left_are_not_held_against_it():
+    strikes, host = Strikes(2), Host("a")
+    assert not strikes.strike(99, host, is_host_suspect=True)
+    strikes.answered(0, "http://a/", host)
+    assert not any(strikes.strike(99, host, is_host_suspect=True) for _ in range(50))
+    assert strikes.is_out(99, host)  # when its host is closed for it
+    strikes.answered(1, "http://a/", host)
+    assert strikes.strike(99, host, is_host_suspect=True)
+
+
 def test_url_gets_more_attempts_where_failures_pass():
     strikes, host = Strikes(2), Host("a")
     strikes.strike(0, host, is_host_suspect=True)
@@ -40,7 +50,7 @@ def test_url_gets_more_attempts_where_failures_pass():
         found.append(strikes.strike(99, host, is_host_suspect=True))
         strikes.answered(row, "http://a/", host)
     assert found == [False] * (3 * LENIENCE - 1) + [True]
-    assert strikes.is_out(99, host)
+    assert not strikes.is_out(99, host)
     assert strikes.attempts(99) == 3 * LENIENCE
     assert strikes.attempts(0) == 0
 

@@ -14,6 +14,7 @@ from tests.transports import (
     make_transport,  # noqa: F401
 )
 from transforms.transport import BROKEN, TOO_LARGE, UNWANTED
+from transforms.wire import MOST_OF_ROBOTS
 
 
 def endless(head: bytes, chunk: bytes = b"x" * 65536, total: int = 100 * 1024 * 1024):
@@ -53,7 +54,17 @@ def test_unwanted_type_is_known_before_its_body(make):
 def test_any_type_is_taken_when_asked(make):
     with RawServer(endless(PNG)) as server:
         response = fetch(make(max_body=1000), server.url, any_type=True)
-    assert (response.failure, response.body) == (TOO_LARGE, b"x" * 1000)
+    assert (response.failure, response.body) == (TOO_LARGE, b"x" * MOST_OF_ROBOTS)
+
+
+@pytest.mark.parametrize("length", [b"", b"Content-Length: 400000\r\n"])
+def test_robots_txt_is_read_beyond_max_body(make, length):
+    """What is cut off is not obeyed: its limit is the RFC's, and not the one for pages."""
+    rules = b"User-agent: *\n" + b"#" * 399_986
+    answer = b"HTTP/1.1 200 OK\r\n" + length + b"\r\n" + rules
+    with RawServer(once(answer)) as server:
+        response = fetch(make(max_body=1000), server.url, any_type=True)
+    assert (response.failure, response.body) == ("", rules)
 
 
 def test_unwanted_type_of_an_error_is_taken(make):
@@ -85,7 +96,7 @@ def test_body_announced_too_large_is_not_read(make):
         response = fetch(make(max_body=1000), server.url)
         assert (response.failure, response.head, response.body) == (TOO_LARGE, head, b"")
         response = fetch(make(max_body=1000), server.url, any_type=True)
-        assert (response.failure, response.body) == (TOO_LARGE, b"x" * 1000)
+        assert (response.failure, response.body) == (TOO_LARGE, b"x" * MOST_OF_ROBOTS)
 
 
 def bomb() -> bytes:

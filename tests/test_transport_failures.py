@@ -184,7 +184,7 @@ def test_answer_that_is_broken(make, answer, status):
 
 
 def test_public_address_is_asked(make, monkeypatch):
-    monkeypatch.setattr("transforms.transport_curl.is_public", lambda address: True)
+    monkeypatch.setattr("transforms.curl_exchange.is_public", lambda address: True)
     monkeypatch.setattr("transforms.requests_adapter.is_public", lambda address: True)
     transport = make(allow_private=False)
     with RawServer(always(page())) as server:

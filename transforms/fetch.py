@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
-from transforms.attempts import begin
 from transforms.records import Slot
 from transforms.slot_fetcher import SlotFetcher, SlotPolicy
 from transforms.slot_rows import Budget, SlotRows
-from transforms.stop import Watch
+from transforms.stop import Watch, refuse_if_over
 from transforms.transport import open_transport
 
 
@@ -44,11 +43,10 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
         # Another attempt at this slot finds the same URLs waiting, and files of its own.
         slot = slot._replace(attempt=secrets.token_hex(4))
         stage = self.stage
-        own = [state.shard for state in slot.states]
-        again = begin(stage.base, slot.round, own, stage.shards)
+        refuse_if_over(stage.base, slot.round)
         rows = SlotRows(stage.base, stage.shards, slot, stage.depth, stage.budget)
         watch = Watch(stage.base, slot.round)
-        fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, watch, again=again)
+        fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, watch)
         yield from fetcher.run()
         for report in rows.reports():
             yield beam.pvalue.TaggedOutput("reports", (report.shard, report))

@@ -43,8 +43,12 @@ def fingerprint_content(body: bytes) -> int:
 
 @lru_cache(maxsize=65_536)
 def shard_of_host(host: str, shards: int) -> int:
-    """The shard that owns a host: all its URLs, its robots.txt and its pace."""
-    return xxh3_64_intdigest(host.encode()) % shards
+    """The shard that owns a host: all its URLs, its robots.txt and its pace.
+
+    With and without www. it is the same: the one's robots.txt often lies with the other,
+    and one slot has to ask for it.
+    """
+    return xxh3_64_intdigest(host.removeprefix("www.").encode()) % shards
 
 
 def shard_of_url(url: str, shards: int) -> int:

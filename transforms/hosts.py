@@ -30,6 +30,7 @@ HOSTS = pa.schema(
         ("closures", pa.int64()),
         ("reopened", pa.int64()),
         ("reason", pa.string()),
+        ("held_until", pa.float64()),
         ("address", pa.string()),
         ("requests", pa.int64()),
         ("fetched", pa.int64()),
@@ -50,10 +51,16 @@ class HostRecord(NamedTuple):
     closures: int = 0  # in a row: put aside for the rest of a round
     reopened: int = 0  # closed, and then answered well, ever: its failures pass
     reason: str = ""  # why it is being left alone; "" when all is well
+    held_until: float = 0.0  # by a robots.txt, all the URLs that wait; `ready_at` is its pace
     address: str = ""  # the IP address that answered last
     requests: int = 0  # ever, for robots.txt too
     fetched: int = 0  # URLs whose fetch ended, ever: the budget used
     robots: tuple[RobotsRecord, ...] = ()  # one for each scheme and port
+
+    @property
+    def waits_until(self) -> float:
+        """When a URL that waits may be asked for."""
+        return max(self.ready_at, self.held_until)
 
 
 def read_hosts(paths: Iterable[str], wanted: Iterable[str]) -> dict[str, HostRecord]:
@@ -79,5 +86,6 @@ def write_hosts(path: str, records: Iterable[HostRecord]) -> str:
 def merge_host_runs(path: str, runs: Iterable[str]) -> str:
     """Several runs as one: what `read_hosts` would find in them."""
     last = {row["host"]: row for run in runs for row in storage.read_table(run).to_pylist()}
-    rows = [last[name] for name in sorted(last)]
+    # A run of an earlier version may lack a column.
+    rows = [{**HostRecord(name)._asdict(), **last[name]} for name in sorted(last)]
     return storage.write_table(path, pa.Table.from_pylist(rows, HOSTS))

@@ -4,6 +4,7 @@
     DIR/rounds/round-00000.json                         the manifest of a committed round
     DIR/KIND/round=00000/shard-00000-of-00016.parquet   one shard's file of one round
     DIR/KIND/round=00000/slot-00000-ATTEMPT….parquet    one fetch attempt's file of one round
+    DIR/hosts/round=00000/slot-00000-ATTEMPT….waits     what it notes in case that it dies
 
 A file that is computed from committed input has a name that any attempt would give it,
 so a retried bundle writes the same thing again. What a fetch brought home can not be
@@ -22,6 +23,9 @@ LINKS = "links"
 WARC = "warc"
 KINDS = (FRONTIER, VISITED, CONTENTS, SKETCHES, HOSTS, PAGES, LINKS, WARC)
 
+WAITS = ".waits"  # the ending of what an attempt notes of its hosts, in case that it dies
+BEGUN = ".begun"  # of what it notes where nothing can be appended
+NOTES = (WAITS, BEGUN)
 TEMPORARY = ".part"  # the ending of a local file that is still being written
 
 
@@ -61,17 +65,21 @@ def shard_file(base: str, kind: str, round_: int, shard: int, shards: int, part:
     return f"{round_folder(base, kind, round_)}/shard-{shard:05d}-of-{shards:05d}{suffix}.parquet"
 
 
-def begun_file(base: str, round_: int, shard: int, shards: int) -> str:
-    """While a round is under way this says that a shard's fetching has begun, once at least."""
-    return f"{round_folder(base, HOSTS, round_)}/shard-{shard:05d}-of-{shards:05d}.begun"
-
-
 def attempt_file(
     base: str, kind: str, round_: int, slot: int, attempt: str, number: int, ending: str
 ) -> str:
     """The `number`-th file of one attempt at a fetch slot."""
     name = f"slot-{slot:05d}-{attempt}-{number:05d}.{ending}"
     return f"{round_folder(base, kind, round_)}/{name}"
+
+
+def begun_file(base: str, round_: int, shard: int) -> str:
+    """In an object store: says that fetching of this shard has begun, once at least."""
+    return f"{round_folder(base, HOSTS, round_)}/shard-{shard:05d}{BEGUN}"
+
+
+def waits_file(base: str, round_: int, slot: int, attempt: str) -> str:
+    return attempt_file(base, HOSTS, round_, slot, attempt, 0, WAITS[1:])
 
 
 def relative(base: str, path: str) -> str:

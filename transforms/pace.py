@@ -120,7 +120,8 @@ def _go_on(
 ) -> HostRecord:
     """All is well: the due gap, or what is left of a slowdown."""
     latency = _mean_latency(record.latency, response.elapsed)
-    gap = due_gap(latency, policy, crawl_delay)
+    # A mean follows slowly, and begins with a robots.txt that is soon sent.
+    gap = due_gap(max(latency, response.elapsed), policy, crawl_delay)
     eased = record.slowdown * _EASING
     slowdown = eased if eased > max(gap, FIRST_SETBACK) else 0.0
     gap = max(gap, slowdown)
@@ -132,6 +133,7 @@ def _go_on(
         closures=0,
         reopened=record.reopened + bool(record.closures),
         reason="",
+        held_until=0.0,
         slowdown=slowdown,
         gap=gap,
         ready_at=ended_at + gap,
@@ -156,6 +158,7 @@ def _set_back(
             failures=failures,
             closures=closures,
             reason=cause,
+            held_until=0.0,
             ready_at=ended_at + closed_for * stray,
         )
     gap = due_gap(record.latency, policy, crawl_delay)
@@ -166,6 +169,7 @@ def _set_back(
     return record._replace(
         failures=failures,
         reason=cause,
+        held_until=0.0,
         slowdown=slowdown,
         gap=max(gap, slowdown),
         ready_at=ended_at + max(gap, slowdown) * stray,

@@ -34,7 +34,7 @@ _EVERYONE = b"*"
 _PRODUCT = re.compile(rb"[A-Za-z_-]*")
 _OWN_PRODUCT = re.compile(r"([A-Za-z_-]+)(?=/|\s*\(|\s*$)")
 _COMPATIBLE = re.compile(r"\bcompatible;\s*([A-Za-z_-]+)")
-_SECONDS = re.compile(rb"\d{1,9}(?:\.\d*)?|\.\d+")
+_SECONDS = re.compile(rb"(?:\d+(?:\.\d*)?|\.\d+)(?![\d.:/-])")  # "10 s" is 10, "1/10" nothing
 _SITEMAP_URL = re.compile(r"https?://[^/\s]\S*", re.IGNORECASE)
 _PATH = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?([^#]*)")
 
@@ -201,20 +201,22 @@ def parse_robots(body: bytes, agent: str) -> Robots:
                     lines[name].append(rule)
         # RFC 9309 §2.2.4: other records must not end a group, nor begin its rules.
         elif key.startswith(_DELAY):
-            if _SECONDS.fullmatch(value):
+            seconds = _SECONDS.match(value)
+            if seconds:
                 for name in scope:
-                    delays.setdefault(name, float(value))
+                    delays.setdefault(name, float(seconds[0]))
         elif key.startswith(_SITEMAP) and len(sitemaps) < MAX_SITEMAPS:
             url = value.decode("utf-8", "replace")
             if _SITEMAP_URL.fullmatch(url):
                 sitemaps[url] = None
 
     # RFC 9309 §2.2.1: the group of "*" is for those that no other group names.
-    group = lines.get(own, lines.get(_EVERYONE, []))
+    group = own if own in lines else _EVERYONE
+    rules = lines.get(group, [])
     return Robots(
-        _compile((line for line in group if line.allow), _AS_WRITTEN),
-        _compile((line for line in group if not line.allow), _GENEROUS),
-        delays.get(own, delays.get(_EVERYONE)),
+        _compile((line for line in rules if line.allow), _AS_WRITTEN),
+        _compile((line for line in rules if not line.allow), _GENEROUS),
+        delays.get(group),
         tuple(sitemaps),
     )
 

@@ -84,19 +84,19 @@ class RobotsErrands:
         while asked.errands:
             errand: Errand = asked.errands.popleft()
             self.gate.answer(errand.origin, response, now, asked.ready_at)
-            self.hosts.learn_robots(errand.host)
+            self.hosts.learn_robots(errand.host, now)
             self._return(errand)
 
     def _take(self, errand: Errand, response: Response, now: float, asked: Host) -> None:
         self.gate.answer(errand.origin, response, now, asked.ready_at)
-        self.hosts.learn_robots(errand.host)
+        self.hosts.learn_robots(errand.host, now)
         # The robots.txt of one site is often another's too: http and https, with and without www.
         own = origin_of(errand.url)
         if own == errand.origin or response.status in (0, 304):
             return
         if self.gate.is_asking(own, errand.url, now):
             self.gate.answer(own, response, now, asked.ready_at)
-            self.hosts.learn_robots(asked)
+            self.hosts.learn_robots(asked, now)
 
     def _return(self, errand: Errand) -> None:
         self.scheduler.release(errand.host, errand.host.ready_at)

@@ -7,7 +7,6 @@ made the transport's. A fetch ends once; what is not reached in a round rolls ov
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -38,7 +37,8 @@ from transforms.transport import (
 from transforms.urls import origin_of
 
 LOOK_BEHIND = 100  # URLs of a host that are looked at for one that need not wait
-LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again
+LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again …
+FEW_CLOSURES = 4  # … so often, which takes 21 minutes at the least
 LOOK_UP = 1.0  # seconds between two looks at the clock and for a reason to stop
 
 
@@ -66,10 +66,7 @@ class SlotFetcher:
         transport: Transport,
         must_stop: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.time,
-        *,
-        again: bool = False,
     ) -> None:
-        """`again`: an earlier attempt at this slot may have asked its hosts just now."""
         self.policy = policy
         self.limit = slot.limit
         self.rows = rows
@@ -84,7 +81,7 @@ class SlotFetcher:
         transport.may_connect = lambda ticket, ip: self.scheduler.admit(ticket.asked, ip)
         self.strikes = Strikes(policy.pace.retries)
         self.began = clock()
-        self.hosts = SlotHosts(rows, self.scheduler, self.gate, policy.pace, self.began, again)
+        self.hosts = SlotHosts(rows, self.scheduler, self.gate, policy.pace, self.began)
         self.ends = SlotEnds(slot, rows, clock)
         self.errands = RobotsErrands(
             self.gate, self.scheduler, self.hosts, self.strikes, policy.patience
@@ -97,6 +94,14 @@ class SlotFetcher:
             LIVE.waiting += len(queue)
 
     def run(self) -> Iterator[Fetched]:
+        try:
+            yield from self._run()
+        finally:
+            # The transport serves the next slot, too, whatever ended this one.
+            self.transport.drop()
+            self.hosts.waits.close()
+
+    def _run(self) -> Iterator[Fetched]:
         end_at: float | None = None  # when to stop waiting for what is under way
         while True:
             now = self.clock()
@@ -105,7 +110,6 @@ class SlotFetcher:
             if end_at is None:
                 self._start_requests(now)
             elif now >= end_at:
-                self.transport.drop()
                 self.hosts.abandon(now)
                 break
             if self.ends.ended:
@@ -126,7 +130,9 @@ class SlotFetcher:
         self.last_look = now
         deadline, round_time = self.policy.deadline, self.policy.round_time
         late = deadline is not None and now >= deadline
-        long = round_time is not None and now - self.began >= round_time
+        # A round that has only waited has nothing to commit, and patience for more.
+        done = bool(self.rows.touched)
+        long = done and round_time is not None and now - self.began >= round_time
         return late or long or self.must_stop()
 
     def _waiting_time(self, now: float, end_at: float | None) -> float | None:
@@ -164,15 +170,17 @@ class SlotFetcher:
         if errand:
             self._start(Ticket(host, -1, None, errand), errand.url, errand.headers, any_type=True)
             return
-        soonest = math.inf if host.queue else host.ready_at
+        soonest: Decision | None = None
         for _ in range(min(len(host.queue), LOOK_BEHIND)):
             decision = self._try(host, now)
             if decision is None:
                 return
-            soonest = min(soonest, decision.until)
-            self.hosts.put_aside(host, decision.reason)
+            if soonest is None or decision.until < soonest.until:
+                soonest = decision
             host.queue.rotate(-1)
-        self.scheduler.release(host, max(host.ready_at, soonest))
+        if soonest:
+            self.hosts.put_aside(host, soonest.reason, soonest.until)
+        self.scheduler.release(host, max(host.ready_at, soonest.until if soonest else 0.0))
 
     def _try(self, host: Host, now: float) -> Decision | None:
         """Take up the first row of a host's queue; returns a decision to wait, if that is it."""
@@ -294,11 +302,11 @@ class SlotFetcher:
         # A host that answered all but its last few URLs is well; these are not. (Unless it was
         # closed before, and came back; and that none can be reached is the fault of no URL.)
         few = len(host.queue) <= LAST_FEW and record.fetched > 0 and not record.reopened
-        ill = few and record.closures > 1 and response.failure != CONNECT
+        ill = few and record.closures >= FEW_CLOSURES and response.failure != CONNECT
         for_good = for_good or ill or record.closures >= MAX_CLOSURES
         while host.queue:
             row = host.queue.popleft()
-            if for_good or (record.closures > 1 and self.strikes.is_out(row, host)):
+            if for_good or (few and self.strikes.is_out(row, host)):
                 self._end_unasked(host, row, response)
             else:
                 LIVE.waiting -= 1

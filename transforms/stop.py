@@ -28,6 +28,21 @@ def withdraw(base: str) -> None:
         storage.delete([layout.stop_file(base)])
 
 
+class RoundOverError(Exception):
+    """The round is committed: nothing more can come of fetching for it."""
+
+
+def refuse_if_over(base: str, round_: int) -> None:
+    """Raises RoundOverError.
+
+    A runner that lost a worker may begin a job anew behind rounds that were committed, and
+    the job of a driver that died may still go on after another run has made its round void.
+    Fetching again would write over files that count.
+    """
+    if storage.exists(layout.manifest_file(base, round_)):
+        raise RoundOverError(f"round {round_} has been committed already")
+
+
 class Watch:
     """Looks for a reason to end a round, from a loop that must not wait.
 

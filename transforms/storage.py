@@ -70,6 +70,12 @@ def create(path: str) -> Iterator[IO[bytes]]:
         raise
 
 
+def append(path: str) -> IO[bytes]:
+    """A local file to add lines to, each in one write: what is written outlives the process."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return open(path, "ab", buffering=0)
+
+
 def publish(path: str, data: bytes) -> None:
     """Write a file that must not be there yet, whole and durable.
 
@@ -95,21 +101,6 @@ def publish(path: str, data: bytes) -> None:
 def temporary_file(path: str) -> str:
     """No one else writes under this name: a process on another machine may have our id."""
     return f"{path}.{secrets.token_hex(4)}{TEMPORARY}"
-
-
-def claim(path: str) -> bool:
-    """Make an empty file; False when it was there before."""
-    try:
-        if is_local(path):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
-        else:
-            _remote(path).write_if(path, b"", 0)
-    except FileExistsError:
-        return False
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        return claim(path)
-    return True
 
 
 def make_durable(paths: Iterable[str]) -> None:

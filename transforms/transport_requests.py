@@ -11,10 +11,8 @@ libcurl, requests writes percent-escapes in its own way before it asks (%7e beco
 
 from __future__ import annotations
 
-import http.client
 import logging
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,19 +24,14 @@ from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3 import exceptions as urllib3_errors
 
 from transforms import wire
-from transforms.requests_adapter import HERE, CrowdedError, PrivateAddressError, WatchingAdapter
+from transforms.requests_adapter import HERE, WatchingAdapter
+from transforms.requests_errors import explain
 from transforms.transport import (
-    ADDRESS,
     BAD_URL,
     BROKEN,
-    CONNECT,
-    CROWDED,
-    DNS,
     TIMEOUT,
-    TLS,
     TOO_LARGE,
     FetchPolicy,
     Request,
@@ -50,44 +43,6 @@ _CHUNK = 16 * 1024  # bytes of content decoded at once
 _ENCODINGS = [
     name for name in ("gzip", "deflate", "br") if name in requests.utils.DEFAULT_ACCEPT_ENCODING
 ]
-
-# The first line that fits any of an error's causes counts.
-_FAILURES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
-    (PrivateAddressError, ADDRESS),
-    (CrowdedError, CROWDED),
-    ((socket.gaierror, urllib3_errors.NameResolutionError), DNS),
-    (urllib3_errors.NewConnectionError, CONNECT),
-    ((TimeoutError, urllib3_errors.TimeoutError), TIMEOUT),
-    ((ssl.SSLError, urllib3_errors.SSLError), TLS),
-    ((requests.exceptions.InvalidURL, urllib3_errors.LocationParseError, UnicodeError), BAD_URL),
-    (ConnectionError, CONNECT),
-    (http.client.HTTPException, BROKEN),
-)
-
-
-def explain(error: BaseException, answered: bool) -> tuple[str, str]:
-    """The failure word and the line for an error that requests raised.
-
-    Its own words tell little; the cause that tells is wrapped two or three times. Once
-    there is an answer, whatever is not a matter of time broke it off.
-    """
-    causes = list(_causes(error))
-    line = " ".join(str(causes[-1]).split())
-    if not isinstance(causes[-1], PrivateAddressError | CrowdedError):  # whose words are ours
-        line = f"{type(causes[-1]).__name__}: {line}"
-    for kind, failure in _FAILURES:
-        if any(isinstance(cause, kind) for cause in causes):
-            return (BROKEN if answered and failure != TIMEOUT else failure), line
-    return (BROKEN if answered else CONNECT), line
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that it wraps, outermost first."""
-    yield error
-    for inner in (*error.args, getattr(error, "reason", None), error.__cause__):
-        if isinstance(inner, BaseException):
-            yield from _causes(inner)
-            return
 
 
 class RequestsTransport:
@@ -155,6 +110,8 @@ class RequestsTransport:
         return [exchange.response(TIMEOUT, error) for exchange in late]
 
     def _run(self, exchange: _Exchange, lines: dict[str, bytes]) -> None:
+        if exchange not in self._under_way:
+            return  # dropped while it waited for a thread: nothing may be sent any more
         HERE.watcher = exchange
         try:
             self._ask(exchange, lines)
@@ -204,7 +161,7 @@ class _Exchange:
         self.is_sent = False
         self.ip = self.failure = self.error = ""
         self._chunks: list[bytes] = []
-        self._room = self._max_body = policy.max_body
+        self._room = self._max_body = wire.most_of_body(request, policy.max_body)
         self._socket: socket.socket | None = None
         self._was_cut = False
         self._lock = threading.Lock()  # a socket is never cut after it was let go

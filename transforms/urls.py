@@ -100,13 +100,16 @@ def resolve_all(base: str, links: Iterable[Link], encoding: str = "utf-8") -> li
 def host_of(url: str) -> str:
     """The host of a normalized http(s) URL, an IPv6 address in brackets; "" for others.
 
+    With the dot that ends a full name or without (RFC 1034 §3.1), it is one host.
+
     >>> host_of("http://user@example.org:8080/"), host_of("http://[::1]:80/")
     ('example.org', '[::1]')
     """
     host = _authority(url)
     if host.startswith("["):
         return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+    host = host.partition(":")[0]
+    return host.removesuffix(".") or host
 
 
 def origin_of(url: str) -> str:

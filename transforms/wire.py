@@ -11,6 +11,8 @@ import certifi
 from transforms.transport import TOO_LARGE, UNWANTED, FetchPolicy, Request, is_wanted
 
 MAX_HEAD = 256 * 1024  # bytes; browsers give up at about as much
+# RFC 9309 §2.5: crawlers parse at least 500 KiB of a robots.txt; one more tells that there is more.
+MOST_OF_ROBOTS = 500 * 1024 + 1
 HEAD_BREAKS_OFF = "the answer breaks off within its head"
 HEAD_TOO_LARGE = f"head larger than {MAX_HEAD} bytes"
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5"
@@ -95,6 +97,11 @@ def read_head(lines: list[bytes]) -> tuple[int, bytes]:
                 return (status, head) if len(head) <= MAX_HEAD else (0, b"")
             start = number + 1
     return 0, b""
+
+
+def most_of_body(request: Request, max_body: int) -> int:
+    """Bytes of body to take. --max-body is for pages: rules that are cut off are not obeyed."""
+    return max(max_body, MOST_OF_ROBOTS) if request.any_type else max_body
 
 
 def verdict(request: Request, head: bytes, status: int, max_body: int) -> tuple[str, str]:

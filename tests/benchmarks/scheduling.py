@@ -20,7 +20,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tests.simulation import POLICY, Ask, Crawl, Reply, Site, Web
+from tests.simulated_web import Ask, Reply, Site, Web
+from tests.simulation import POLICY, Crawl
 from tests.webserver import Answer, Request, serve
 from transforms.fetch import allow_many_connections
 from transforms.pace import due_gap
