@@ -16,8 +16,11 @@ from tests.crawling import run_crawl
 from tests.test_resume import EXCLUDE, assert_whole
 
 
+OTHERS_TEST = {"driver", "driver, bucket"}  # test_resume, test_remote_crawl
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("calamity", [name for name in chaos.CALAMITIES if name != "driver"])
+@pytest.mark.parametrize("calamity", [name for name in chaos.CALAMITIES if name not in OTHERS_TEST])
 def test_crawl_survives(calamity, tmp_path):
     @contextlib.contextmanager
     def told():
