@@ -15,7 +15,6 @@ from tests.conftest import or_skip
 from tests.crawling import run_crawl
 from tests.test_resume import EXCLUDE, assert_whole
 
-
 OTHERS_TEST = {"driver", "driver, bucket"}  # test_resume, test_remote_crawl
 
 
