@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.lean import import_beam
-from pipeline.options import OPTIONS, USER_AGENT, VERSION, Option, Settings, UsageError
+from pipeline.options import OPTIONS, USER_AGENT, VERSION, JobFailed, Option, Settings, UsageError
 
 FAILED, BAD_USAGE = 1, 2
 
@@ -208,6 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def explain_failure(error: BaseException) -> str | None:
     """One line for a failure that is not a defect: of the disk, of storage, of a commit."""
     from pipeline.manifest import CommitError
+    from transforms.stop import RoundOverError
 
     cause: BaseException | None = error
     while cause is not None:
@@ -216,7 +217,12 @@ def explain_failure(error: BaseException) -> str | None:
             what = "the disk is full" if full else f"cannot go on: {cause}"
             advice = "free some space and run" if full else "mend that and run"
             return f"{what}; nothing committed is lost: {advice} the same command to go on"
-        if isinstance(cause, CommitError):
+        if isinstance(cause, JobFailed):
+            return (
+                f"the job failed: {cause}; nothing committed is lost: mend that and run the "
+                "same command to go on"
+            )
+        if isinstance(cause, CommitError | RoundOverError):
             return f"the round was not committed: {cause}"
         cause = cause.__cause__ or cause.__context__
     return None

@@ -36,11 +36,11 @@ class Ended(NamedTuple):
 def crawl(settings: Settings, given: dict[str, Any], progress: Progress) -> Ended:
     """Run until the crawl has nothing left, or a limit, a stop or patience ends it."""
     deadline = time.time() + settings.time_limit if settings.time_limit is not None else None
-    with locked(settings.out, quit_at_once) as hold:
+    with locked(settings.out, quit_at_once, elsewhere=settings.is_remote) as hold:
         stop.withdraw(settings.out)
         opened = open_crawl(settings, given)
         if hold.took_over:
-            opened = make_void(opened)
+            opened = outlive_job(opened, progress)
         hold.confirm()
         sweep(opened, read_manifests(settings.out))
         with stopping_on_signals(settings.out, progress), progress.watching(opened):
@@ -55,11 +55,21 @@ def run_rounds(opened: Crawl, hold: Hold, deadline: float | None, progress: Prog
         reason = why_end(opened, deadline)
         if reason:
             return Ended(*reason, opened, rounds)
-        run_job(opened, deadline)
+        failure = None
+        try:
+            if not run_job(opened, deadline):
+                return Ended(FINISHED, "the job was not run, as asked", opened, rounds)
+        except Exception as error:
+            failure = error
         committed = read_manifests(settings.out, opened.states[0].round)
         hold.confirm()
+        if failure and not committed:
+            raise failure
         if committed:
             opened = opened._replace(last=committed[-1])
+        if failure:
+            progress.say(f"a job failed after {committed[-1].round + 1} rounds, here is another")
+            opened = outlive_job(opened, progress)
         sweep(opened, committed)
         if not committed:
             reason = why_end(opened, deadline)
@@ -73,6 +83,16 @@ def run_rounds(opened: Crawl, hold: Hold, deadline: float | None, progress: Prog
             return Ended(FINISHED, "depth or host limit reached", opened, rounds)
         rounds += len(committed)
         progress.committed(committed)
+
+
+def outlive_job(opened: Crawl, progress: Progress) -> Crawl:
+    """Of another driver, or of this one: make sure that no job goes on that is not wanted."""
+    if opened.settings.is_remote:
+        progress.say("waiting until nothing is left of the job before")
+    opened = make_void(opened)
+    if opened.settings.is_remote:
+        time.sleep(stop.LOOK_AGAIN + stop.GRACE)
+    return opened
 
 
 def why_end(opened: Crawl, deadline: float | None) -> tuple[int, str] | None:
@@ -94,13 +114,15 @@ def is_to_release(state: ShardState, settings: Settings) -> bool:
     return bool(state.aside and not set(settings.lift) <= set(state.lifted))
 
 
-def run_job(opened: Crawl, deadline: float | None) -> None:
-    """One Beam job: as many depths as it is to hold. Raises what the job raised."""
+def run_job(opened: Crawl, deadline: float | None) -> bool:
+    """One Beam job: as many depths as it is to hold. Returns whether it ran; raises what it
+    raised.
+    """
     # Imported when a crawl runs and not before: Beam takes a while.
     import_beam(opened.settings.beam)
     from pipeline.job import run_depths
 
-    run_depths(opened.settings, opened.states, deadline)
+    return run_depths(opened.settings, opened.states, deadline)
 
 
 def quit_at_once(line: str) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from pipeline.manifest import (
     STATE_PATHS,
@@ -25,6 +25,7 @@ from pipeline.options import OPTIONS, Settings, UsageError
 from pipeline.seeds import seed_states, seeds_of
 from transforms import layout, storage
 from transforms.canonical import OPTIONAL, Canonical
+from transforms.host_waits import hand_on
 from transforms.records import ShardState
 from transforms.times import iso_seconds
 
@@ -178,7 +179,7 @@ def sweep(crawl: Crawl, rounds: Sequence[Manifest]) -> None:
         path
         for paths in found
         for path in paths
-        if path not in kept and not (path.startswith(under_way) and path.endswith(layout.WAITS))
+        if path not in kept and not (path.startswith(under_way) and path.endswith(layout.NOTES))
     ]
     [frontier] = list_kinds(base, (layout.FRONTIER,), 0, coming + 1)
     future = layout.round_folder(base, layout.FRONTIER, coming)
@@ -208,13 +209,18 @@ def list_kinds(
 
 
 def make_void(crawl: Crawl) -> Crawl:
-    """Commit the round about to begin as one in which nothing happens: see `lease`."""
+    """Commit the round about to begin as one in which nothing happens: see `lease`.
+
+    The round after it is as polite as another attempt at the same one would be.
+    """
     base = crawl.settings.out
     while True:
         manifest = void_round(crawl.states[0].round, crawl.states, iso_seconds(time.time()))
         try:
             storage.publish(layout.manifest_file(base, manifest.round), to_json(base, manifest))
-            return crawl._replace(last=manifest)
+            crawl = crawl._replace(last=manifest)
+            hand_on(base, manifest.round, [state.shard for state in crawl.states])
+            return crawl
         except FileExistsError:  # the one from whom we take over was about to commit it
             crawl = crawl._replace(last=last_manifest(base))
 
@@ -229,23 +235,33 @@ class Hold(Protocol):
 
 
 class Lock:
-    """A flock goes with its process: nobody has it who is not alive."""
+    """A flock goes with its process: nobody has it who is not alive.
 
-    took_over = False
+    But the job of a driver that has died may go on elsewhere. Its lock file says so.
+    """
+
+    def __init__(self, took_over: bool) -> None:
+        self.took_over = took_over
 
     def confirm(self) -> None:
         pass
 
 
 @contextmanager
-def locked(base: str, on_lost: Callable[[str], None]) -> Iterator[Hold]:
+def locked(base: str, on_lost: Callable[[str], None], elsewhere: bool = False) -> Iterator[Hold]:
     """Hold the folder for this run: by a lock, or by a lease where there are no locks.
 
     `on_lost` is called, on another thread, with a line that says that it is another's.
+    `elsewhere`: whether this run's jobs may live on when this process dies.
     """
     if storage.is_local(base):
-        with locked_on_disk(base):
-            yield Lock()
+        with locked_on_disk(base) as file:
+            lock = Lock(took_over=bool(file.read()))
+            if elsewhere:
+                file.write("a job elsewhere is under way, or nobody has seen it end\n")
+                file.flush()
+            yield lock
+            file.truncate(0)
         return
     if not re.fullmatch(r"gs://[^/]+(/[^/]+)*", base):
         raise UsageError(f"{base}: --out wants a local folder, or gs://BUCKET/FOLDER")
@@ -256,11 +272,12 @@ def locked(base: str, on_lost: Callable[[str], None]) -> Iterator[Hold]:
 
 
 @contextmanager
-def locked_on_disk(base: str) -> Iterator[None]:
-    """The lock goes with the process, however it dies."""
+def locked_on_disk(base: str) -> Iterator[IO[str]]:
+    """The lock goes with the process, however it dies. Yields the lock file, at its start."""
     try:
         os.makedirs(base, exist_ok=True)
         file = open(layout.lock_file(base), "a+")  # noqa: SIM115
+        file.seek(0)
     except OSError as error:
         raise UsageError(f"cannot write to {base}: {error.strerror}") from None
     with file:
@@ -270,4 +287,4 @@ def locked_on_disk(base: str) -> Iterator[None]:
             raise UsageError(
                 f"another run is at work in {base}; wait for it, or choose another --out"
             ) from None
-        yield
+        yield file

@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import create_runner
 
-from pipeline import local_runner
 from pipeline.depth import CrawlDepth
-from pipeline.options import Settings, UsageError
-from pipeline.short_jobs import Options, tune
+from pipeline.local_runner import has_processes
+from pipeline.options import Settings
+from pipeline.runners import (
+    default_depths,
+    default_fetchers,
+    failure_of,
+    options_of,
+    runner_of,
+    was_run,
+)
 from pipeline.stages import Stages, stages_of
 from transforms.records import ShardState
 
 
-def run_depths(settings: Settings, states: tuple[ShardState, ...], deadline: float | None) -> None:
-    """Run the next depths from `states` to the end. Raises what the job raised."""
-    tune()
-    options = Options([*settings.beam])
+def run_depths(settings: Settings, states: tuple[ShardState, ...], deadline: float | None) -> bool:
+    """Run the next depths from `states` to the end.
+
+    Returns False when the runner does not run them now: it made a template, or only
+    checked the graph. Raises what the job raised.
+    """
+    options = options_of(settings)
     fetchers = settings.fetchers or default_fetchers(options)
     depths = settings.depths_per_job or default_depths(options)
+    in_process = not settings.is_remote and not has_processes(options)
     runner = runner_of(options)
-    # From here a failure is raised, and told in one line; no need to log it as well.
-    is_local = isinstance(runner, FnApiRunner)
-    logging.getLogger("apache_beam").setLevel(logging.CRITICAL if is_local else logging.ERROR)
+    # A failure is raised, and told in one line; no need to log it as well. What workers in
+    # other processes have to say comes by the root's logger.
+    logging.getLogger("apache_beam" if in_process else None).setLevel(logging.CRITICAL)
     pipeline = beam.Pipeline(runner=runner, options=options)
     build_depths(pipeline, stages_of(settings, fetchers, deadline), states, depths)
-    pipeline.run().wait_until_finish()
+    if in_process:
+        pipeline.run().wait_until_finish()
+        return True
+    try:
+        result = pipeline.run()
+        result.wait_until_finish()
+    except Exception as error:
+        raise failure_of(str(error)) from error
+    return was_run(settings, result)
 
 
 def build_depths(
@@ -41,27 +56,3 @@ def build_depths(
     for number in range(depths):
         shards = shards | f"Depth +{number}" >> CrawlDepth(stages)
     return shards
-
-
-def runner_of(options: PipelineOptions) -> Any:
-    """The runner that was named. Raises UsageError for one that there is not."""
-    name = options.view_as(StandardOptions).runner
-    if name in local_runner.NAMES:
-        return local_runner.local_runner(options)
-    try:
-        return create_runner(name)
-    except (ValueError, ImportError, AttributeError) as error:
-        raise UsageError(f"--runner {name}: {error}") from None
-
-
-def default_fetchers(options: PipelineOptions) -> int:
-    """As many fetch slots as the runner has workers."""
-    if options.view_as(StandardOptions).runner in local_runner.NAMES:
-        return local_runner.count_processes(options)
-    declared = options.get_all_options()
-    return max(1, int(declared.get("parallelism") or 0), int(declared.get("num_workers") or 0))
-
-
-def default_depths(options: PipelineOptions) -> int:
-    """As many depths a job as its start is worth."""
-    return local_runner.DEPTHS_OF_PROCESSES if local_runner.has_processes(options) else 1

@@ -12,8 +12,6 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipeline.options import UsageError
 
-NAMES = (None, "DirectRunner", "FnApiRunner")
-
 # A job of processes takes a second to start, a depth that finds nothing to do 0.1 s.
 DEPTHS_OF_PROCESSES = 4
 
@@ -46,5 +44,6 @@ def local_runner(options: PipelineOptions) -> FnApiRunner:
     # start. And elements need not wait for a second until more have come.
     direct.direct_running_mode = "in_memory"
     worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
-    command = shlex.join([sys.executable, "-m", "pipeline.worker"])
+    # Beam starts it by a shell, which gives way: who dies with its parent must be its child.
+    command = "exec " + shlex.join([sys.executable, "-m", "pipeline.worker"])
     return FnApiRunner(SubprocessSDKEnvironment.from_command_string(command))

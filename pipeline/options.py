@@ -17,12 +17,18 @@ from transforms.shape import BY_SHAPE
 VERSION = "0.1.0"
 USER_AGENT = f"beamcrawl/{VERSION}"
 
+IN_PROCESS = ("DirectRunner", "FnApiRunner")  # names of Beam's engine in this process
+
 _DURATION = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZE = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 
 class UsageError(Exception):
     """What a person asked for can not be done; the text says what to do instead."""
+
+
+class JobFailed(Exception):  # noqa: N818  (told in one line; no defect of ours)
+    """A job failed on a runner elsewhere; the text is the reason that it gave."""
 
 
 def duration(text: str) -> float:
@@ -256,6 +262,24 @@ class Settings:
         """Settings with defaults for all that is not given."""
         values = {option.name: option.default for option in OPTIONS}
         return cls(seeds=seeds, **{**values, **given})
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the job goes to a runner in other processes."""
+        return self._beam_option("--runner", IN_PROCESS[0]) not in IN_PROCESS
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether Beam was asked to check the graph and no more."""
+        return self._beam_option("--dry_run", "False").lower() in ("true", "1", "")
+
+    def _beam_option(self, flag: str, default: str) -> str:
+        """What was said of one of Beam's options, without importing Beam."""
+        for word, following in zip(self.beam, (*self.beam[1:], ""), strict=False):
+            name, equals, value = word.partition("=")
+            if name == flag:
+                return value if equals else following
+        return default
 
 
 def options_table() -> str:

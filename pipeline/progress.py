@@ -23,13 +23,16 @@ class Progress:
         self.quiet = quiet
         self.terminal = sys.stderr.isatty() and not quiet
         self.began = time.monotonic()
-        self.depth = 0
+        self.remote = False
+        self.rounds = 0  # committed by this run, and what they fetched
+        self.fetched = 0
         self._stop = threading.Event()
 
     @contextmanager
     def watching(self, crawl: Crawl) -> Iterator[None]:
         self.began = time.monotonic()
         self.base = LIVE.copy()
+        self.remote = crawl.settings.is_remote
         watch = self._watch_terminal if self.terminal else self._watch_plain
         thread = threading.Thread(target=watch, daemon=True)
         if not self.quiet:
@@ -47,6 +50,8 @@ class Progress:
 
     def committed(self, manifests: Iterable[Manifest]) -> None:
         for manifest in manifests:
+            self.rounds += 1
+            self.fetched += manifest.counts["fetched"]
             if not self.terminal:
                 self.say(
                     f"round {manifest.round} committed: fetched {manifest.counts['fetched']:,}, "
@@ -57,6 +62,11 @@ class Progress:
     def line(self) -> str:
         """What this run did so far, on one line."""
         now, seconds = LIVE, time.monotonic() - self.began
+        if self.remote:  # what its workers are doing, this process does not see
+            return (
+                f"{self.rounds:,} rounds committed · {self.fetched:,} fetched · "
+                f"{human_time(seconds)}"
+            )
         pages = now.pages - self.base.pages
         return (
             f"{pages:,} pages · {pages / max(seconds, 0.001):,.0f}/s · "

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from typing import NamedTuple
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import NamedTuple, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import demoweb, gcsserver
+from tests import demoweb, gcsserver, tools
 from tests.gcsproxy import Proxy, proxying
 from tests.webserver import WebServer
+
+T = TypeVar("T")
 
 # Speed is not what a test shows: the machine may be busy.
 settings.register_profile("beamcrawl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,6 +24,17 @@ settings.load_profile("beamcrawl")
 def pytest_sessionfinish() -> None:
     """What a crawl in this process froze is let go, or DuckDB counts it as leaks at the end."""
     gc.unfreeze()
+
+
+@contextmanager
+def or_skip(server: AbstractContextManager[T]) -> Iterator[T]:
+    """Enter it, or skip the test, and say why, where it can not be had."""
+    with ExitStack() as stack:
+        try:
+            entered = stack.enter_context(server)
+        except tools.MissingError as missing:
+            pytest.skip(str(missing))
+        yield entered
 
 
 @pytest.fixture
@@ -39,11 +53,7 @@ class Bucket(NamedTuple):
 
 @pytest.fixture(scope="session")
 def gcs_server() -> Iterator[str]:
-    try:
-        gcsserver.build()
-    except gcsserver.MissingError as missing:
-        pytest.skip(str(missing))
-    with gcsserver.serving() as address:
+    with or_skip(gcsserver.serving()) as address:
         yield address
 
 

@@ -38,6 +38,8 @@ class Proxy:
         self.breaks: Callable[[Asked], Fault | None] = lambda asked: None
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.server.daemon_threads = True
+        # A client that died is no news.
+        self.server.handle_error = lambda request, address: None  # type: ignore[method-assign]
 
     @property
     def url(self) -> str:

@@ -312,7 +312,8 @@ def run_bundle(base: str, elements: list[Element]) -> tuple[list[Page], list[War
     return pages, [file for _, file in files]
 
 
-def test_archive_pages_tells_each_page_its_place(tmp_path):
+def test_archive_pages_tells_each_page_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive.secrets, "token_hex", lambda size: "cafe")
     pages, [file] = run_bundle(str(tmp_path), [element(n) for n in range(3)])
     data = (tmp_path / file.name).read_bytes()
     assert file == WarcFile("warc/round=00000/slot-00000-cafe-00000.warc.gz", len(data), 7)
@@ -320,6 +321,16 @@ def test_archive_pages_tells_each_page_its_place(tmp_path):
         assert page.warc_file == file.name
         headers, _ = records(data[page.warc_offset :])[0]
         assert headers["WARC-Target-URI"] == page.url.url
+
+
+def test_archive_pages_in_bundles_of_one_loses_none(tmp_path):
+    pages = []
+    for number in range(3):  # of one slot: runners end a bundle when they like
+        pages += run_bundle(str(tmp_path), [element(number)])[0]
+    for page in pages:
+        data = (tmp_path / page.warc_file).read_bytes()[page.warc_offset :]
+        assert records(data)[0][0]["WARC-Target-URI"] == page.url.url
+    assert len({page.warc_file for page in pages}) == 3
 
 
 def test_archive_pages_lets_pass_what_had_no_answer(tmp_path):

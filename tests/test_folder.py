@@ -189,6 +189,19 @@ def test_locked_folder_lets_in_one_after_the_other(tmp_path):
         assert not lock.took_over
 
 
+def test_locked_folder_tells_that_a_job_elsewhere_may_have_outlived_its_driver(tmp_path):
+    base = str(tmp_path)
+    with pytest.raises(RuntimeError), locked(base, print, elsewhere=True):
+        raise RuntimeError("the driver lost its job")
+    with pytest.raises(RuntimeError), locked(base, print) as lock:
+        assert lock.took_over
+        raise RuntimeError("before it could make the round void")
+    with locked(base, print) as lock:
+        assert lock.took_over
+    with locked(base, print) as lock:
+        assert not lock.took_over
+
+
 def committed(base: str, *rounds: int) -> Crawl:
     """A crawl of one shard, with files that its last manifest names and files it does not."""
     start = (

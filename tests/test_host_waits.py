@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transforms.host_waits import LONG, HostWaits
+from transforms.host_waits import LONG, HostWaits, hand_on
 from transforms.hosts import HostRecord
 from transforms.layout import waits_file
 from transforms.records import ShardState, Slot
@@ -64,3 +64,25 @@ def test_line_that_was_cut_off_is_passed_over(tmp_path):
         file.write(b'["b.example", 18000')
     waits = HostWaits(str(tmp_path), slot("cafe", 1))
     assert list(waits.earlier) == ["a.example"]
+
+
+@pytest.fixture(params=["local", "remote"])
+def base(request, tmp_path):
+    return str(tmp_path) if request.param == "local" else request.getfixturevalue("bucket").base
+
+
+@pytest.mark.parametrize("again", [slot("cafe", 1, 2), slot("cafe", 2, 9)])
+def test_next_attempt_knows_that_it_is_not_the_first(base, again):
+    assert HostWaits(base, slot("dead", 1, 2)).is_first
+    assert HostWaits(base, slot("else", 3)).is_first
+    assert not HostWaits(base, again).is_first
+    assert recalled(base, NEW, again).ready_at == NOW + 5 + 1
+
+
+def test_round_after_one_that_is_void_heeds_what_was_noted_in_it(base):
+    noted(base, TOLD)
+    hand_on(base, 3, [1, 2])
+    after = recalled(base, NEW, slot("cafe", 1, round_=4))
+    local = not base.startswith("gs:")
+    assert after.ready_at == (TOLD.ready_at if local else NOW + 5 + 1)
+    assert HostWaits(base, slot("beef", 3, round_=4)).is_first

@@ -12,8 +12,9 @@ from apache_beam.pipeline import PipelineVisitor
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipeline.depth import CrawlDepth
-from pipeline.job import build_depths, default_depths, default_fetchers, runner_of
+from pipeline.job import build_depths
 from pipeline.options import Settings, UsageError
+from pipeline.runners import default_depths, default_fetchers, runner_of
 from pipeline.short_jobs import Options
 from pipeline.stages import stages_of
 from transforms.records import ShardState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from apache_beam import Create, MapTuple
+from apache_beam import Create, Map
 from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,19 +119,19 @@ def test_deal_slots_gives_every_slot_the_scope_of_all_shards():
     }
 
 
-def test_plan_slots_hands_out_numbered_slots():
+def test_plan_slots_hands_out_slots():
     states = states_of([2, 0, 7])
     with pipeline_of_stage() as pipeline:
         slots = pipeline | Create(states) | PlanSlots(fetchers=2, limit=5)
-        assert_that(
-            slots | MapTuple(lambda number, found: (number, list(found))),
-            equal_to(
-                [
-                    (0, [Slot(0, 3, "", (states[2],), 4, ())]),
-                    (1, [Slot(1, 3, "", (states[0],), 1, ())]),
-                ]
-            ),
-        )
+        expected = [Slot(0, 3, "", (states[2],), 4, ()), Slot(1, 3, "", (states[0],), 1, ())]
+        assert_that(slots, equal_to(expected))
+
+
+def test_plan_slots_for_one_fetcher_needs_no_shuffle():
+    with pipeline_of_stage() as pipeline:
+        slots = pipeline | Create(states_of([2, 3])) | PlanSlots(fetchers=1, limit=None)
+        assert "Spread" not in slots.producer.full_label
+        assert_that(slots | Map(lambda slot: len(slot.states)), equal_to([2]))
 
 
 def test_plan_slots_of_a_crawl_without_work_is_empty():

@@ -32,7 +32,9 @@ from transforms.records import (
     LinkPart,
     Page,
     PageBlock,
+    Slot,
 )
+from transforms.settle import read_links
 from transforms.tables import LINKS, PAGES, unpack
 
 SHARDS = 4
@@ -40,7 +42,7 @@ A, B, C = (f"http://{name}.example/" for name in "abc")
 
 
 def chunk_of(*pages: Page) -> Chunk:
-    chunk = Chunk(SLOT, 0)
+    chunk = Chunk(SLOT, "cafe", 0)
     for page in pages:
         chunk.add(page)
     return chunk
@@ -320,18 +322,34 @@ def test_record_sends_each_row_to_the_shard_that_owns_it(tmp_path_factory, drawn
 
 
 def test_record_numbers_the_files_of_an_attempt(tmp_path, monkeypatch):
+    monkeypatch.setattr(record.secrets, "token_hex", lambda size: "cafe")
     monkeypatch.setattr(record, "CHUNK_PAGES", 1)
     run_bundle(str(tmp_path), [make_page(A, [(B, None)]), make_page(B), make_page(C, [(A, None)])])
     names = sorted(path.name for path in tmp_path.rglob("*.parquet"))
     assert names == ["slot-00000-cafe-00000.parquet", "slot-00000-cafe-00002.parquet"]
 
 
-def test_record_keeps_slots_apart(tmp_path):
+def test_record_in_bundles_of_one_loses_no_link(tmp_path):
+    pages = [make_page(A, [(B, None)]), make_page(B, [(C, None)]), make_page(C, [(A, None)])]
+    alone = [run_bundle(str(tmp_path), [page])[0] for page in pages]
+    parts = [value for sent in alone for _, value in sent if isinstance(value, LinkPart)]
+    assert sorted(read_links(parts)["target"].to_pylist()) == [A, B, C]
+
+
+def test_record_takes_equal_slots_for_one(tmp_path):
+    # Between two workers a page is pickled, and its slot is another object.
+    pages = [make_page(A, [(B, None)]), make_page(B, [(C, None)], slot=Slot(*SLOT))]
+    run_bundle(str(tmp_path), pages)
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1
+
+
+def test_record_keeps_slots_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(record.secrets, "token_hex", lambda size: "cafe")
     other = SLOT._replace(slot=1, attempt="beef")
     pages = [make_page(A, [(B, None)]), make_page(B, [(C, None)], slot=other)]
     run_bundle(str(tmp_path), pages)
     names = sorted(path.name for path in tmp_path.rglob("*.parquet"))
-    assert names == ["slot-00000-cafe-00000.parquet", "slot-00001-beef-00001.parquet"]
+    assert names == ["slot-00000-cafe-00000.parquet", "slot-00001-cafe-00001.parquet"]
 
 
 def test_record_has_no_row_for_a_robots_txt(tmp_path):

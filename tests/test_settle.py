@@ -246,7 +246,7 @@ def test_redirected_seed_to_another_scheme_does_not_open_the_scope(target):
 
 def write_part(base: str, *pages: Page, number: int = 0) -> LinkPart:
     """The links of pages of one shard."""
-    chunk = Chunk(SLOT, number)
+    chunk = Chunk(SLOT, "cafe", number)
     for page in pages:
         chunk.add(page)
     return write_links(base, chunk, np.zeros(len(pages), int), [0])[0]

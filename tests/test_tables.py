@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.samples import candidate_table, link_rows
 from transforms import tables
-from transforms.tables import CANDIDATES, LINKS, PAGES, VISITED, pack, unpack, words
+from transforms.tables import CANDIDATES, LINKS, PAGES, VISITED, pack, pack_in_blocks, unpack, words
 
 WORDS = st.lists(st.none() | st.text(max_size=3), max_size=12)
 
@@ -70,3 +70,12 @@ def test_tables_begin_with_what_a_person_looks_for():
         "duplicate_of redirect_to title referrer error etag last_modified warc_file warc_offset"
     )
     assert set(promised.split()) <= set(PAGES.names)
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(0, 0), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
+def test_pack_in_blocks_loses_no_row(monkeypatch, rows, blocks):
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 3)
+    table = visited(["scope", None, "nofollow", None, "scope", "scheme", None][:rows])
+    packed = list(pack_in_blocks(table))
+    assert len(packed) == blocks
+    assert unpack(packed, VISITED).to_pylist() == table.to_pylist()

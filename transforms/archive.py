@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import secrets
 import time
 import uuid
 from collections.abc import Iterator
@@ -135,7 +136,9 @@ class _ArchivePages(beam.DoFn):  # type: ignore[misc]
         self.stage = stage
 
     def start_bundle(self) -> None:
-        # What an attempt that failed left open is never published.
+        # What an attempt that failed left open is never published. And a bundle may end
+        # within a slot, so its files are named by an attempt of its own.
+        self.attempt = secrets.token_hex(4)
         self.open: _OpenFile | None = None
         self.closed: list[WarcFile] = []
         self.payloads = KeptPayloads()
@@ -149,8 +152,8 @@ class _ArchivePages(beam.DoFn):  # type: ignore[misc]
             self.closed.append(self.open.close())
             self.open = None
         if self.open is None:
-            number = len(self.closed)
-            self.open = _OpenFile(self.stage, fetched.slot, number, self.payloads)
+            slot = fetched.slot._replace(attempt=self.attempt)
+            self.open = _OpenFile(self.stage, slot, len(self.closed), self.payloads)
         if page.noarchive:
             fetched = fetched._replace(body=b"", outcome=NOARCHIVE)
         offset = self.open.writer.write_exchange(fetched)

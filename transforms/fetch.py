@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -12,7 +12,7 @@ import apache_beam as beam
 from transforms.records import Slot
 from transforms.slot_fetcher import SlotFetcher, SlotPolicy
 from transforms.slot_rows import Budget, SlotRows
-from transforms.stop import Watch
+from transforms.stop import Watch, refuse_if_over
 from transforms.transport import open_transport
 
 
@@ -40,13 +40,14 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
         allow_many_connections()
         self.transport = open_transport(self.stage.transport, self.stage.policy.fetch)
 
-    def process(self, element: tuple[int, Iterable[Slot]]) -> Iterator[Any]:
-        [slot] = element[1]
+    def process(self, slot: Slot) -> Iterator[Any]:
         # Another attempt at this slot finds the same URLs waiting, and files of its own.
         slot = slot._replace(attempt=secrets.token_hex(4))
         stage = self.stage
+        refuse_if_over(stage.base, slot.round)
         rows = SlotRows(stage.base, stage.shards, slot, stage.depth, stage.budget, stage.lift)
-        fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, Watch(stage.base))
+        watch = Watch(stage.base, slot.round)
+        fetcher = SlotFetcher(stage.policy, slot, rows, self.transport, watch)
         yield from fetcher.run()
         for report in rows.reports():
             yield beam.pvalue.TaggedOutput("reports", (report.shard, report))
@@ -56,7 +57,7 @@ class _FetchPages(beam.DoFn):  # type: ignore[misc]
 
 
 class FetchPages(beam.PTransform):  # type: ignore[misc]
-    """(number, [Slot]) → `.fetched`: Fetched; `.reports`: (shard, SlotReport)."""
+    """Slot → `.fetched`: Fetched; `.reports`: (shard, SlotReport)."""
 
     def __init__(self, stage: FetchStage) -> None:
         super().__init__()

@@ -6,12 +6,15 @@ notes the longer waits in a file of its own, and the next attempt at that round 
 It takes nothing else from there: pages and robots.txt are asked for anew. When the round
 commits, the file counts for nothing.
 
-On a local disk only: nothing can be appended to an object.
+Nothing can be appended to an object: in an object store an attempt notes no more than that
+it has begun, and the next one leaves every host alone for the least gap.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, NamedTuple
 
@@ -34,6 +37,32 @@ class Wait(NamedTuple):
     reason: str
 
 
+def claim(base: str, round_: int, shards: Sequence[int]) -> bool:
+    """Note in an object store that these shards are being fetched; whether none was before."""
+    notes = [layout.begun_file(base, round_, shard) for shard in shards]
+    return all(storage.side_by_side(base, _is_new, notes))
+
+
+def _is_new(path: str) -> bool:
+    try:
+        storage.publish(path, b"")
+    except FileExistsError:
+        return False
+    return True
+
+
+def hand_on(base: str, round_: int, shards: Sequence[int]) -> None:
+    """A round is void: what its attempts noted is for the round after it."""
+    if not storage.is_local(base):
+        claim(base, round_ + 1, shards)
+        return
+    for path in storage.list_files(layout.round_folder(base, layout.HOSTS, round_)):
+        if path.endswith(layout.WAITS):
+            folder = layout.round_folder(base, layout.HOSTS, round_ + 1)
+            with storage.create(f"{folder}/{os.path.basename(path)}") as file:
+                file.write(storage.read_bytes(path))
+
+
 class HostWaits:
     """Of one attempt at a slot: what it notes, and what those before it noted."""
 
@@ -50,6 +79,8 @@ class HostWaits:
             path = layout.waits_file(base, slot.round, slot.slot, slot.attempt)
             self._file = storage.append(path)
             self._write(sorted(shards))
+        else:
+            self.is_first = claim(base, slot.round, [state.shard for state in slot.states])
 
     def recall(self, record: HostRecord, began: float, delay: float) -> HostRecord:
         """The record of a host, which an attempt that died may have asked until just now.

@@ -27,6 +27,8 @@ RUNS = (VISITED, CONTENTS, SKETCHES, PATTERNS, ASIDE, HOSTS)  # until no state n
 KINDS = (FRONTIER, *RUNS, PAGES, LINKS, WARC)
 
 WAITS = ".waits"  # the ending of what an attempt notes of its hosts, in case that it dies
+BEGUN = ".begun"  # of what it notes where nothing can be appended
+NOTES = (WAITS, BEGUN)
 TEMPORARY = ".part"  # the ending of a local file that is still being written
 
 
@@ -72,6 +74,11 @@ def attempt_file(
     """The `number`-th file of one attempt at a fetch slot."""
     name = f"slot-{slot:05d}-{attempt}-{number:05d}.{ending}"
     return f"{round_folder(base, kind, round_)}/{name}"
+
+
+def begun_file(base: str, round_: int, shard: int) -> str:
+    """In an object store: says that fetching of this shard has begun, once at least."""
+    return f"{round_folder(base, HOSTS, round_)}/shard-{shard:05d}{BEGUN}"
 
 
 def waits_file(base: str, round_: int, slot: int, attempt: str) -> str:

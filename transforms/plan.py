@@ -75,13 +75,12 @@ class _PlanSlots(beam.DoFn):  # type: ignore[misc]
         self.fetchers = fetchers
         self.limit = limit
 
-    def process(self, element: tuple[None, Iterable[ShardState]]) -> Iterator[tuple[int, Slot]]:
-        for slot in deal_slots(element[1], self.fetchers, self.limit):
-            yield slot.slot, slot
+    def process(self, element: tuple[None, Iterable[ShardState]]) -> Iterator[Slot]:
+        yield from deal_slots(element[1], self.fetchers, self.limit)
 
 
 class PlanSlots(beam.PTransform):  # type: ignore[misc]
-    """ShardState → (number, [Slot]), each to be fetched by one worker."""
+    """ShardState → Slot, each to be fetched by one worker."""
 
     def __init__(self, fetchers: int, limit: int | None) -> None:
         super().__init__()
@@ -89,10 +88,11 @@ class PlanSlots(beam.PTransform):  # type: ignore[misc]
         self.limit = limit
 
     def expand(self, states: beam.PCollection) -> beam.PCollection:
-        return (
+        slots = (
             states
             | "All shards" >> beam.Map(lambda state: (None, state))
             | "Gather" >> beam.GroupByKey()
             | "Deal" >> beam.ParDo(_PlanSlots(self.fetchers, self.limit))
-            | "Spread" >> beam.GroupByKey()
         )
+        # Not by key: runners hash keys, and of two slots both may fall to one worker.
+        return slots if self.fetchers == 1 else slots | "Spread" >> beam.Reshuffle()

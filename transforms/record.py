@@ -7,6 +7,7 @@ target is interned, so a link that stands on every page costs one dictionary loo
 
 from __future__ import annotations
 
+import secrets
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -40,7 +41,7 @@ from transforms.records import (
     SketchBlock,
     Slot,
 )
-from transforms.tables import LINKS, PAGES, pack, words
+from transforms.tables import LINKS, PAGES, pack_in_blocks, words
 from transforms.urls import host_of
 
 CHUNK_URLS = 200_000  # distinct link targets held in memory: about 60 MB
@@ -54,8 +55,9 @@ CONTENTS, SKETCHES = "contents", "sketches"  # the outputs beside the shards' ow
 class Chunk:
     """Pages and their links, until there are enough to write."""
 
-    def __init__(self, slot: Slot, number: int) -> None:
+    def __init__(self, slot: Slot, attempt: str, number: int) -> None:
         self.slot = slot
+        self.attempt = attempt
         self.number = number
         self.pages: list[Page] = []
         self.targets: dict[str, int] = {}  # URL → its index
@@ -183,7 +185,7 @@ def write_links(
     shard_of_link = shards[np.frombuffer(chunk.source, np.uint32)]
     slot = chunk.slot
     path = layout.attempt_file(
-        base, layout.LINKS, slot.round, slot.slot, slot.attempt, chunk.number, "parquet"
+        base, layout.LINKS, slot.round, slot.slot, chunk.attempt, chunk.number, "parquet"
     )
     parts: dict[int, LinkPart] = {}
     with (
@@ -230,15 +232,16 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
 
     def start_bundle(self) -> None:
         self.chunk: Chunk | None = None
+        self.attempt = secrets.token_hex(4)  # a bundle may end within a slot
         self.written = 0
 
     def process(self, page: Page) -> Iterator[Any]:
         if page.outcome == ROBOTS_TXT:
             return
         chunk = self.chunk
-        if chunk is None or chunk.slot is not page.slot or chunk.is_full():
+        if chunk is None or chunk.slot.slot != page.slot.slot or chunk.is_full():
             yield from self._flush()
-            chunk = self.chunk = Chunk(page.slot, self.written)
+            chunk = self.chunk = Chunk(page.slot, self.attempt, self.written)
         chunk.add(page)
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -288,7 +291,8 @@ class _RecordPages(beam.DoFn):  # type: ignore[misc]
             yield beam.pvalue.TaggedOutput(CONTENTS, (number, block))
         for shard in numbers:
             mine = [chunk.pages[index] for index in np.flatnonzero(shards == shard)]
-            yield shard, PageBlock(pack(page_table(mine)))
+            for packed in pack_in_blocks(page_table(mine)):
+                yield shard, PageBlock(packed)
             if shard in parts:
                 yield shard, parts[shard]
 

@@ -31,7 +31,7 @@ from transforms.records import (
     ShardState,
     Verdicts,
 )
-from transforms.tables import CANDIDATES, LINKS, PAGES, pack, unpack, words
+from transforms.tables import CANDIDATES, LINKS, PAGES, pack_in_blocks, unpack, words
 
 
 def settle_pages(
@@ -183,7 +183,8 @@ class _Settle(beam.DoFn):  # type: ignore[misc]
         by_shard = candidates_by_shard(links, self.shards, state.opening, dull)
         for target, candidates in by_shard.items():
             sent[target] = candidates.num_rows
-            yield beam.pvalue.TaggedOutput("candidates", (target, CandidateBlock(pack(candidates))))
+            for packed in pack_in_blocks(candidates):
+                yield beam.pvalue.TaggedOutput("candidates", (target, CandidateBlock(packed)))
         outcomes = pages["outcome"].value_counts().to_pylist()
         settled = Settled(
             pages=self._write_pages(state, pages),

@@ -23,6 +23,7 @@ from transforms.scheduler import Host, Scheduler
 from transforms.slot_ends import SlotEnds
 from transforms.slot_hosts import SlotHosts
 from transforms.slot_rows import SlotRows
+from transforms.stop import GRACE
 from transforms.strikes import Strikes
 from transforms.transport import (
     ADDRESS,
@@ -39,7 +40,6 @@ from transforms.urls import origin_of
 LOOK_BEHIND = 100  # URLs of a host that are looked at for one that need not wait
 LAST_FEW = 2  # URLs that alone still fail, after a host was closed and tried again …
 FEW_CLOSURES = 4  # … so often, which takes 21 minutes at the least
-GRACE = 5.0  # seconds that requests under way are given when a round must stop
 LOOK_UP = 1.0  # seconds between two looks at the clock and for a reason to stop
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -57,7 +58,7 @@ def create(path: str) -> Iterator[IO[bytes]]:
             yield remote
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = f"{path}.{os.getpid()}{TEMPORARY}"
+    temporary = temporary_file(path)
     local = open(temporary, "wb", buffering=BUFFER)  # noqa: SIM115
     try:
         yield local
@@ -86,7 +87,7 @@ def publish(path: str, data: bytes) -> None:
         _remote(path).write_if(path, data, 0)
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = f"{path}.{os.getpid()}{TEMPORARY}"
+    temporary = temporary_file(path)
     try:
         with open(temporary, "wb") as file:
             file.write(data)
@@ -96,6 +97,11 @@ def publish(path: str, data: bytes) -> None:
     finally:
         remove_if_there(temporary)
     _sync(os.path.dirname(path))
+
+
+def temporary_file(path: str) -> str:
+    """No one else writes under this name: a process on another machine may have our id."""
+    return f"{path}.{secrets.token_hex(4)}{TEMPORARY}"
 
 
 def make_durable(paths: Iterable[str]) -> None:

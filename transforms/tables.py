@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
 FINGERPRINT = pa.uint64()
+BLOCK_ROWS = 10_000  # about 0.7 MB of candidates; some runners want no element above 10 MB
 WORD = pa.dictionary(pa.int32(), pa.string())
 
 FRONTIER = pa.schema(
@@ -116,6 +117,13 @@ def pack(table: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
+
+
+def pack_in_blocks(table: pa.Table) -> Iterator[bytes]:
+    """A table as elements of at most BLOCK_ROWS rows; none for no rows."""
+    for start in range(0, table.num_rows, BLOCK_ROWS):
+        whole = table.num_rows <= BLOCK_ROWS  # a slice costs as much as packing a few rows
+        yield pack(table if whole else table.slice(start, BLOCK_ROWS))
 
 
 def unpack(packed: Iterable[bytes], schema: pa.Schema) -> pa.Table:
