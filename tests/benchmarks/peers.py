@@ -103,6 +103,11 @@ def stop_cleanly() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+def with_bytecode() -> dict[str, str]:
+    """The environment, but that Python keeps what it compiles: what is installed has that."""
+    return {name: word for name, word in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def measure(command: Sequence[str], out: Path, fine: Sequence[int] = (0,)) -> Run:
     """Run a command to its end; what it says goes to a file beside `out`.
 
@@ -113,7 +118,7 @@ def measure(command: Sequence[str], out: Path, fine: Sequence[int] = (0,)) -> Ru
     said.parent.mkdir(parents=True, exist_ok=True)
     with said.open("wb") as log:
         started = time.monotonic()
-        child = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        child = subprocess.Popen(command, cwd=ROOT, env=with_bytecode(), stdout=log, stderr=log)
         watchdog = threading.Timer(GIVE_UP, child.kill)
         watchdog.start()
         try:
