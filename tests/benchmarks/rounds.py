@@ -46,6 +46,9 @@ class MadeUp:
         head = HEAD % len(body)
         return Response(request, 200, head, body, REQUEST_HEAD, "192.0.2.1", time.time(), 0.001)
 
+    def drop(self) -> None:
+        self.asked = []
+
     def close(self) -> None:
         pass
 
