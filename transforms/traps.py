@@ -33,7 +33,7 @@ WORTH = 4  # dull pages that a good one pays for
 GROWTH = 4  # URLs in doubt that a round may fetch for each page that was good lately
 PROVEN = 16  # good pages in a folder after which kin is in no doubt
 A_LIST = 4  # links of one shape on a page that make it their list
-LISTED_FIRST = 16  # of a list that a round may fetch before any was good
+LISTED_FIRST = 32  # of a list that a round may fetch before any was good
 # Dull pages that a pattern may have before it brought anything, by how much it takes in: one
 # trap must not close all that lies beside it.
 LEAST, LEAST_IN_FOLDER, LEAST_BELOW, LEAST_OF_HOST = 3, 4, 5, 40
